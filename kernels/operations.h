@@ -113,6 +113,18 @@ OPERATION(sink_backward,
            const Attend *how),
           (s, dsink, dy, y, lse, sink, how))
 
+/* Adaptive span: bias [distances, H] (real) = given (NULL: 0) + log of the part of a key's weight that is left at each distance
+ * |e - ahead| from a head's query: 1 up to z reach, for z [H] (real) kept within 0 .. 1, and then falling to 0 over `ramp`
+ * distances. Backward: dz is added to, and gets penalty times the sign of z as well, in the first micro-batch of a step. */
+OPERATION(span_forward,
+          (Stream *s, void *bias, const void *given, const void *z, double reach, double ramp, size_t ahead,
+           size_t distances, size_t heads),
+          (s, bias, given, z, reach, ramp, ahead, distances, heads))
+OPERATION(span_backward,
+          (Stream *s, void *dz, const void *dbias, const void *z, const StepState *state, double penalty, double reach,
+           double ramp, size_t ahead, size_t distances, size_t heads),
+          (s, dz, dbias, z, state, penalty, reach, ramp, ahead, distances, heads))
+
 /* Keys and values of earlier positions. cache [rows, capacity, D], length [B] valid so far; row b of x is appended to
  * row b, and must fit.
  * cache_lengths: valid [B] = length + positions of each row. cache_append: writes x's rows after `length`. */

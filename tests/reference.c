@@ -159,6 +159,7 @@ SharedOptions reference_options(const Reference *f)
         .rotary_scaling = (int)rare(f, "rotary-ntk"),
         .distances = distances(f),
         .alibi_heads = rare(f, "alibi-heads"),
+        .adaptive_span = (double)rare(f, "adaptive-span"),
         .score_cap = (double)rare(f, "score-cap"),
         .logit_cap = (double)rare(f, "logit-cap"),
         .sink_score = rare(f, "sink-score"),

@@ -103,7 +103,7 @@ static void attend_back(Tape *t, Node *node)
                             tape_reals_of(t, n->a->sink), &n->how);
     t->k->attention_backward(t->stream, &d, node->y->gradient, node->y->data, n->lse, tensor_strided(n->q),
                              tensor_strided(n->k), tensor_strided(n->v), &n->how, t->state);
-    distances_backward(t, &n->distant);
+    distances_backward(t, &n->a->distances, &n->distant);
 }
 
 static Tensor *attend(Tape *t, const Attention *a, Tensor *q, Tensor *k, Tensor *v, DistanceTensors distant,

@@ -85,8 +85,12 @@ Distances distances_new(Parameters *p, const DistanceOptions *o, size_t dim, siz
     Distances d = {.count = count, .ahead = o->ahead};
     char name[sizeof(((Parameter *)0)->name)];
     snprintf(name, sizeof name, "%s.relative", prefix);
+    if (o->kind == DISTANCE_NONE && o->span_ramp <= 0)
+        return (Distances){0};
+    if (o->span_ramp > 0)
+        d.span = add_bias(p, heads, 0, prefix, "span"), d.span_ramp = o->span_ramp, d.span_loss = o->span_loss;
     switch (o->kind) {
-    case DISTANCE_NONE: return (Distances){0};
+    case DISTANCE_NONE: break;
     case DISTANCE_BIAS:
         d.bias = add_bias(p, count, heads, prefix, "distance_bias");
         if (d.bias && !o->ahead)
@@ -116,6 +120,13 @@ Distances distances_new(Parameters *p, const DistanceOptions *o, size_t dim, siz
     return d;
 }
 
+/* Distances from 0 to the farthest key that a query may see. */
+static double span_reach(const Distances *d) { return (double)(d->count - d->ahead); }
+
+static size_t span_numbers(const Distances *d) { return d->count * d->span->count; }
+
+static bool bias_learns(const Distances *d) { return d->bias && d->bias->role != ROLE_CONSTANT; }
+
 DistanceTensors distances_describe(Tape *t, const Distances *d, Attend *how)
 {
     DistanceTensors tensors = {0};
@@ -132,6 +143,13 @@ DistanceTensors distances_describe(Tape *t, const Distances *d, Attend *how)
         tensors.bias_gradient = t->recording ? tape_reals(t, tensors.bias->rows * tensors.bias->columns) : NULL;
         how->distance_bias = tensors.bias->data;
     }
+    if (d->span) {
+        void *bias = tape_reals(t, span_numbers(d));
+        t->k->span_forward(t->stream, bias, how->distance_bias, tape_reals_of(t, d->span), span_reach(d), d->span_ramp,
+                           d->ahead, d->count, d->span->count);
+        how->distance_bias = bias;
+        tensors.bias_gradient = t->recording && !d->inputs ? tape_reals(t, span_numbers(d)) : tensors.bias_gradient;
+    }
     if (d->keys.weight) {
         tensors.relative = d->features ? linear(t, &d->keys, tape_constant(t, d->features))
                                        : transpose(t, tape_parameter(t, d->keys.weight));
@@ -142,23 +160,29 @@ DistanceTensors distances_describe(Tape *t, const Distances *d, Attend *how)
 
 void distances_gradients(Tape *t, const Distances *d, const DistanceTensors *tensors, AttendGradients *gradients)
 {
-    bool learned = d->bias && d->bias->role != ROLE_CONSTANT;
     Tensor *relative = tensors->relative;
-    gradients->distance_bias = learned ? tape_gradient_of(t, d->bias) : NULL;
+    gradients->distance_bias = bias_learns(d) ? tape_gradient_of(t, d->bias) : NULL;
     gradients->content_bias = tape_gradient_of(t, d->content_bias);
     gradients->position_bias = tape_gradient_of(t, d->position_bias);
     if (relative)
         gradients->relative = (Strided){tensor_gradient(t, relative, &gradients->add_relative), relative->stride};
-    if (tensors->bias) {
-        t->k->zero(t->stream, tensors->bias_gradient, tensors->bias->rows * tensors->bias->columns * t->k->real);
+    if (tensors->bias_gradient) {
+        const size_t numbers = tensors->bias ? tensors->bias->rows * tensors->bias->columns : span_numbers(d);
+        t->k->zero(t->stream, tensors->bias_gradient, numbers * t->k->real);
         gradients->distance_bias = tensors->bias_gradient;
     }
 }
 
-void distances_backward(Tape *t, const DistanceTensors *tensors)
+void distances_backward(Tape *t, const Distances *d, const DistanceTensors *tensors)
 {
     Tensor *bias = tensors->bias;
     bool add;
+    if (d->span)
+        t->k->span_backward(t->stream, tape_gradient_of(t, d->span), tensors->bias_gradient, tape_reals_of(t, d->span),
+                            t->state, d->span_loss / (double)d->span->count, span_reach(d), d->span_ramp, d->ahead,
+                            d->count, d->span->count);
+    if (d->span && bias_learns(d))
+        t->k->accumulate(t->stream, tape_gradient_of(t, d->bias), tensors->bias_gradient, span_numbers(d));
     if (bias)
         t->k->convert(t->stream, tensor_gradient(t, bias, &add), tensors->bias_gradient, bias->rows * bias->columns);
 }

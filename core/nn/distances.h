@@ -17,6 +17,10 @@
  * xl: such vectors made from sinusoids, and a bias of the query for each of the two products (Transformer-XL, Dai et
  * al. 2019).
  *
+ * Besides, a head may have a span that it learns (adaptive span, Sukhbaatar et al. 2019; formula in kernels/plain/span.c):
+ * its weights of keys farther away than z times the farthest distance fall to 0. z begins as 0. Its penalty is part of the
+ * gradient alone, once a step, and not of the loss that is printed. With alibi it is for keys before a query.
+ *
  * Tables hold distances -ahead .. reach (negative: the key is ahead); larger distances use the nearest of these. */
 #ifndef CORE_NN_DISTANCES_H
 #define CORE_NN_DISTANCES_H
@@ -40,11 +44,15 @@ typedef struct DistanceOptions {
     DistanceKind kind;
     size_t reach, ahead; /* alibi: ahead is 0, and keys ahead get no bias */
     size_t heads;        /* alibi: how many heads have it; 0: all */
+    double span_ramp;    /* over how many distances a weight falls to 0; 0: heads have no span */
+    double span_loss;    /* the penalty: this times the mean z of the heads */
 } DistanceOptions;
 
 typedef struct Distances {
     size_t count, ahead;
-    Parameter *bias;     /* [count, H] */
+    Parameter *bias; /* [count, H] */
+    Parameter *span; /* z [H]; NULL: none */
+    double span_ramp, span_loss;
     Parameter *features; /* sinusoids [count, F]; NULL: keys are vectors of their own */
     Parameter
         *inputs; /* of the maps that make the bias: [count, BUCKETS] 1 for the bucket of a distance, or [count, 1] */
@@ -62,7 +70,7 @@ Distances distances_new(Parameters *p, const DistanceOptions *o, size_t dim, siz
  * reals. */
 typedef struct DistanceTensors {
     Tensor *relative, *bias;
-    void *bias_gradient;
+    void *bias_gradient; /* [count, H], where `bias` or a span asks for it */
 } DistanceTensors;
 
 /* Fills in the fields of `how` about distances. */
@@ -71,6 +79,6 @@ DistanceTensors distances_describe(Tape *t, const Distances *d, Attend *how);
 /* Says where the gradients of its parameters and tensors go. After they are computed, distances_backward passes them
  * on. */
 void distances_gradients(Tape *t, const Distances *d, const DistanceTensors *tensors, AttendGradients *gradients);
-void distances_backward(Tape *t, const DistanceTensors *tensors);
+void distances_backward(Tape *t, const Distances *d, const DistanceTensors *tensors);
 
 #endif

@@ -1,5 +1,5 @@
 /* PROGRAM info: what a model or a run consists of, and what a step of it costs. */
-#include "core/program/app.h"
+#include "core/program/subjects.h"
 
 #include "base/memory.h"
 #include "base/units.h"
@@ -58,6 +58,8 @@ bool app_info(App *a, Error *e)
     if (a->run && !print_run(a->run, e))
         return false;
     print_parameters(a->parameters);
+    if (a->run && a->options->adaptive_span > 0 && !print_spans(a, e))
+        return false;
     setup_print_demand(&demand);
     return true;
 }

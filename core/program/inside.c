@@ -28,15 +28,20 @@ static void inside_close(Inside *in)
     memory_free(in->value);
 }
 
-static bool inside_open(Inside *in, App *a, Error *e)
+/* Of a model that is open. */
+static bool inside_read(Inside *in, const App *a, Error *e)
 {
     *in = (Inside){.k = kernels_find("plain", NUMBER_F32, e)};
-    if (!in->k || !app_open_run(a, a->options->run, false, e) || !a->kind->open_model(a, e) ||
-        !in->k->open(&in->stream, 1, e) || !app_open_weights(a, in->k, &in->weights, e))
+    if (!in->k || !in->k->open(&in->stream, 1, e) || !app_open_weights(a, in->k, &in->weights, e))
         return false;
     size_t largest = parameters_largest(a->parameters);
     in->value = memory_get(largest, sizeof *in->value);
     return in->value || memory_error(e, "a table of the model", largest, sizeof *in->value);
+}
+
+static bool inside_open(Inside *in, App *a, Error *e)
+{
+    return app_open_run(a, a->options->run, false, e) && a->kind->open_model(a, e) && inside_read(in, a, e);
 }
 
 static bool ends(const char *name, const char *ending)
@@ -196,6 +201,28 @@ bool draw_embeddings(App *a, Drawing *d, Error *e)
         weights_get(&in.weights, in.stream, p, in.value);
         fine = add_tokens(a, d, &in, p, e);
     }
+    inside_close(&in);
+    return fine;
+}
+
+/* ---- spans */
+
+bool print_spans(const App *a, Error *e)
+{
+    const double farthest = (double)(a->options->context + a->options->memory);
+    Inside in = {0};
+    const bool fine = inside_read(&in, a, e);
+    for (size_t i = 0; fine && i < a->parameters->count; i++) {
+        const Parameter *p = a->parameters->list[i];
+        if (!ends(p->name, ".attention.span"))
+            continue;
+        weights_get(&in.weights, in.stream, p, in.value);
+        printf("%s of heads, in positions:", p->name);
+        for (size_t h = 0; h < p->count; h++)
+            printf(" %.0f", farthest * fmin(fmax((double)in.value[h], 0), 1));
+        printf("\n");
+    }
+    printf("%s", fine ? "\n" : "");
     inside_close(&in);
     return fine;
 }

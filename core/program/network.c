@@ -35,6 +35,13 @@ static bool attention_suits(const SharedOptions *o, Error *e)
         return fail(e, "--attention composed does not support distances: give --distances none, or --attention fused");
     if (o->attention == ATTENTION_COMPOSED && o->sink_score)
         return fail(e, "--attention composed does not support --sink-score: leave it out, or give --attention fused");
+    if (o->attention == ATTENTION_COMPOSED && o->adaptive_span > 0)
+        return fail(e, "--attention composed does not support --adaptive-span: give --attention fused");
+    if (o->adaptive_span > 0 && o->score_cap > 0)
+        return fail(e,
+                    "--score-cap lets no score become -infinity, which --adaptive-span needs: leave out one of them");
+    if (o->span_loss > 0 && !(o->adaptive_span > 0))
+        return fail(e, "--span-loss belongs to --adaptive-span, which is missing");
     if (o->memory_keys && !score_is_dot((Score)o->score))
         return fail(e, "--memory-keys needs scores that are dot products: give --score scaled-dot or dot");
     if (o->alibi_heads && (o->distances != DISTANCE_ALIBI || o->alibi_heads > o->heads))
@@ -189,7 +196,12 @@ BlockOptions network_block(const SharedOptions *o)
                                  .share = o->rotary_share,
                                  .stretch = o->rotary_stretch,
                                  .ntk = o->rotary_scaling},
-                      .distances = {(DistanceKind)o->distances, .reach = reach_of(o) - 1, .heads = o->alibi_heads}},
+                      .distances = {.kind = (DistanceKind)o->distances,
+                                    .reach = reach_of(o) - 1,
+                                    .heads = o->alibi_heads,
+                                    .span_ramp = o->adaptive_span,
+                                    .span_loss = o->span_loss /
+                                                 (o->r_drop > 0 ? 2 : 1)}}, /* r-drop reads a batch twice */
         .ff = o->ff ? o->ff : 4 * o->dim,
         .activation = (Activation)o->activation,
         .gate = o->gate,

@@ -42,13 +42,13 @@ typedef struct SharedOptions {
     bool bias, bias_free, tie, gate, macaron, residual_scores, qk_norm, value_residual, embedding_norm, sink_score,
         value_gate, talking_heads, sigmoid_attention;
     const char *window_pattern, *skip_blocks;
-    double norm_epsilon, rotary_base, rotary_share, rotary_stretch, score_cap, logit_cap;
+    double norm_epsilon, rotary_base, rotary_share, rotary_stretch, score_cap, logit_cap, adaptive_span;
     /* training */
     const char *data, *from, *map, *betas, *groups, *save_every, *lr_end;
     size_t batch, micro_batch, steps, epochs, warmup, decay_steps, lr_patience, eval_every, keep, patience, seed,
         workers, shares, team;
     double minutes, lr, ema, momentum, epsilon, decay, clip, dropout, attention_dropout, ff_dropout, branch_dropout,
-        smoothing, z_loss, load_loss, r_drop, word_dropout;
+        smoothing, z_loss, load_loss, span_loss, r_drop, word_dropout;
     int init, branch_init, schedule, optimizer, device, precision;
     bool recompute, shard;
     /* here */

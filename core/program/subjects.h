@@ -35,4 +35,7 @@ bool draw_coverage(App *a, Drawing *d, Error *e);
 bool draw_positions(App *a, Drawing *d, Error *e);
 bool draw_embeddings(App *a, Drawing *d, Error *e);
 
+/* Prints how far each head looks, of the model of a run that is open (--adaptive-span). */
+bool print_spans(const App *a, Error *e);
+
 #endif

@@ -345,6 +345,8 @@ const RunRare run_rare[] = {
     {"stride", "root of context times block"},
     {"sparse-block", "1"},
     {"alibi-heads", "all"},
+    {"adaptive-span", "0"},
+    {"span-loss", "0"},
     {"score-cap", "0"},
     {"logit-cap", "0"},
     {"sink-score", "no"},

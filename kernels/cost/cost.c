@@ -270,6 +270,20 @@ static void sink_backward(Stream *s, void *dsink, const void *dy, const void *y,
     count(s, AT_sink_backward, 0, 2 * heads * how->value_size, heads + 3 * how->heads);
 }
 
+static void span_forward(Stream *s, void *bias, const void *given, const void *z, double reach, double ramp,
+                         size_t ahead, size_t distances, size_t heads)
+{
+    (void)bias, (void)z, (void)reach, (void)ramp, (void)ahead;
+    count(s, AT_span_forward, 0, 0, distances * heads * (given ? 2 : 1) + heads);
+}
+
+static void span_backward(Stream *s, void *dz, const void *dbias, const void *z, const StepState *state, double penalty,
+                          double reach, double ramp, size_t ahead, size_t distances, size_t heads)
+{
+    (void)dz, (void)dbias, (void)z, (void)state, (void)penalty, (void)reach, (void)ramp, (void)ahead;
+    count(s, AT_span_backward, 0, 0, distances * heads + 3 * heads);
+}
+
 static void cache_lengths(Stream *s, int32_t *valid, const int32_t *length, const int32_t *start, size_t b)
 {
     for (size_t r = 0; r < b; r++)

@@ -207,6 +207,7 @@ static void forward_heads(void *argument, size_t member, size_t first, size_t en
 {
     const AttentionWork *a = argument;
     HeadScratch w;
+    Attend own;
     lay_out(&w, (Unit *)(void *)((char *)a->s->scratch + member * a->s->scratch_size), a->how, false);
     HeadView next = {0};
     for (size_t b = 0; b < a->how->rows; b++) {
@@ -217,6 +218,7 @@ static void forward_heads(void *argument, size_t member, size_t first, size_t en
             next.head = h.head;
             if (b + 1 < a->how->rows)
                 fetch_next(&next, &h);
+            end_at_span(&h, a->how, &own);
             row_forward(a, &h, &w);
         }
     }
@@ -411,13 +413,16 @@ static void group_backward(const AttentionWork *a, const HeadScratch *w, size_t 
 {
     size_t group = heads_per_kv(a->how);
     HeadView h = head_view(a->how, a->state, a->q, a->k, a->v, b, kv * group);
+    Attend own;
     memset(w->dk, 0, h.key_wide * h.dk_wide * sizeof *w->dk);
     memset(w->dv, 0, h.key_wide * h.dv_wide * sizeof *w->dv);
-    for (; h.head < (kv + 1) * group; h.head++)
+    for (; h.head < (kv + 1) * group; h.head++) {
+        end_at_span(&h, a->how, &own);
         if (is_narrow(&h) && narrow_weights_fit(&h))
             narrow_backward(a, &h, w);
         else
             head_backward(a, &h, w);
+    }
     h.head = kv * group;
     store_key_gradients(&h, a->d->k, a->d->add_k, w->dk, a->how->scale, h.dk, h.dk_wide);
     store_key_gradients(&h, a->d->v, a->d->add_v, w->dv, 1, h.dv, h.dv_wide);

@@ -73,6 +73,23 @@ static HeadView head_view(const Attend *how, const StepState *state, Strided q, 
     return h;
 }
 
+/* Keys to which the biases of distances give -infinity from some distance on, as those of a span do, are not looked at:
+ * for this head alone, they are behind a window, which is in `own`. */
+static void end_at_span(HeadView *h, const Attend *how, Attend *own)
+{
+    const float *bias = how->distance_bias;
+    size_t count = how->distances;
+    if (!bias || how->sinks || how->block)
+        return;
+    while (count && bias[(count - 1) * how->heads + h->head] == -INFINITY)
+        count--;
+    *own = *how;
+    if (count < how->distances && !(how->window && how->window + how->ahead < count))
+        own->window = count > how->ahead + 1 ? count - how->ahead : 1;
+    h->how = own;
+    h->seen = keys_seen(own, h->keys, 0, h->queries);
+}
+
 static const Number *numbers_of(Strided x, size_t position, size_t head, size_t size)
 {
     return (const Number *)x.data + position * x.stride + head * size;

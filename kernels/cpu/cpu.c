@@ -104,6 +104,8 @@ INLINE void store_gradient(Number *p, bool add, Vec v, size_t n) { store(p, add 
 #define MISSING_cache_append       0, NULL,
 #define MISSING_sink_forward       0, NULL,
 #define MISSING_sink_backward      0, NULL,
+#define MISSING_span_forward       0, NULL,
+#define MISSING_span_backward      0, NULL,
 #define MISSING_gather_forward     0, NULL,
 #define MISSING_pad                0, NULL,
 #define MISSING_unpad              0, NULL,

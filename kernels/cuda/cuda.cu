@@ -66,6 +66,7 @@ namespace { /* see launch.h */
 #include "attention_mma_backward.cu"
 #include "attention.cu"
 #include "sink.cu"
+#include "span.cu"
 #include "cache.cu"
 #include "mul.cu"
 #include "gather.cu"

@@ -72,6 +72,7 @@ static void store_gradient(Number *gradient, bool add, Real value)
 #include "score.c"
 #include "attention.c"
 #include "sink.c"
+#include "span.c"
 #include "cache.c"
 #include "mul.c"
 #include "gather.c"

@@ -85,6 +85,18 @@ static void draw_weights(Op *op, bool ordered, Random *own)
     op->stride = op->pattern ? 1 + below(own, 4) : 0;
 }
 
+/* How far heads look. Not with a cap, which lets no score become -infinity; and not where all must be smooth, because a ramp
+ * has corners. */
+static void draw_span(Draw *d, Op *op, bool ordered, const Random *own)
+{
+    Random r = {.seed = own->seed, .drawn = own->drawn + (1ull << 31)}; /* other draws stay as they were without it */
+    if (!ordered || op->composed || d->taste.smooth || !chance(&r, 0.3))
+        return;
+    op->weights.cap = 0;
+    op->distances.span_ramp = 2.25;
+    op->distances.reach = op->distances.kind ? op->distances.reach : below(&r, 5);
+}
+
 static void draw_attention(Draw *d, Op *op)
 {
     static const size_t keys[] = {1, 2, 3, 5, 8}, values[] = {1, 2, 4, 5};
@@ -115,6 +127,7 @@ static void draw_attention(Draw *d, Op *op)
             op->distances.heads = 1 + below(&own, op->heads);
     }
     draw_weights(op, ordered, &own);
+    draw_span(d, op, ordered, &own);
     size_t memory = d->taste.memory      ? pick(d, SIDE_1, op->columns)
                     : chance(&d->r, 0.5) ? pick(d, -1, op->columns)
                                          : OPS;

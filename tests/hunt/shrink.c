@@ -92,7 +92,8 @@ static bool simplify(Op *op, size_t which)
     case 0: return op->what != DROP && op->rate > 0 ? op->rate = 0, true : false;
     case 1: return op->shares >= 0 && op->what != LOSS ? op->shares = -1, true : false;
     case 2: return op->segment ? op->segment = 0, true : false;
-    case 3: return op->distances.kind ? op->distances = (DistanceOptions){0}, true : false;
+    case 3:
+        return op->distances.kind || op->distances.span_ramp > 0 ? op->distances = (DistanceOptions){0}, true : false;
     case 4: return op->block ? op->block = 0, true : false;
     case 5: return op->window ? op->window = 0, true : false;
     case 6: return op->causal ? op->causal = false, true : false;

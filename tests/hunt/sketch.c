@@ -199,7 +199,9 @@ static void say_attention(Text *t, const Op *op)
         say(t, " memory %zu", op->weights.memory);
     say(t, "%s%s%s%s", op->weights.talking ? " talking" : "", op->weights.sigmoid ? " sigmoid" : "",
         op->sink ? " sink" : "", op->value_gate ? " value gate" : "");
-    if (op->distances.kind)
+    if (op->distances.span_ramp > 0)
+        say(t, " spans");
+    if (op->distances.kind || op->distances.span_ramp > 0)
         say(t, " distances %s %zu+%zu of %zu", distances[op->distances.kind], op->distances.reach, op->distances.ahead,
             op->distances.heads);
 }

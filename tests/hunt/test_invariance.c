@@ -191,7 +191,7 @@ static Outcome otherwise_composed(const Scene *c, const Kernels *k)
     Scene other;
     for (size_t i = 0; i < s.count; i++)
         if (!has_one_way(&s.op[i]))
-            s.op[i].composed = !s.op[i].composed && !s.op[i].distances.kind;
+            s.op[i].composed = !s.op[i].composed && !s.op[i].distances.kind && s.op[i].distances.span_ramp <= 0;
     scene_open(&other, &s);
     Outcome o = scene_run(&other, &(Way){.k = k});
     scene_close(&other);

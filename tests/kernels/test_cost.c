@@ -226,6 +226,8 @@ static void call_rest(const Kernels *k, Stream *s)
     k->softcap_backward(s, p, true, p, p, 30, 3);
     k->sink_forward(s, p, p, p, &how);
     k->sink_backward(s, p, p, p, p, p, &how);
+    k->span_forward(s, p, p, p, 8, 2, 0, 3, 2);
+    k->span_backward(s, p, p, p, p, 1, 8, 2, 0, 3, 2);
     k->cache_lengths(s, out, length, start, 2);
     ck_assert(out[0] == 3 && out[1] == 1); /* lengths are real: later calls read them */
     k->cache_append(s, p, length, 8, x, start, 2, 4);

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { LAYOUTS = 15, CONTEXT = 13, MOST = 3 * CONTEXT };
+enum { LAYOUTS = 16, CONTEXT = 13, MOST = 3 * CONTEXT };
 
 /* A network, and what it takes to run it forward on rows that the test chooses. */
 typedef struct Reader {
@@ -55,6 +55,8 @@ static SharedOptions layout(int i)
         o.sinks = 3;
     else if (i == 14)
         o.experts = 4, o.chosen_experts = 2, o.gate = o.macaron = true;
+    else if (i == 15)
+        o.distances = DISTANCE_KEYS, o.adaptive_span = 2.5, o.kv_heads = 1, o.attention = ATTENTION_FUSED;
     else if (i >= 2)
         o.positions = POSITIONS_SINUSOID, o.head_size = 5, o.value_size = 7, o.window = 4, o.bias = false;
     return o;

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { DEPTH = 2, HEADS = 2, DIM = 10, KINDS = 7 };
+enum { DEPTH = 2, HEADS = 2, DIM = 10, KINDS = 7, WITH_SPAN = 5 };
 
 typedef struct Net {
     Parameters parameters;
@@ -21,6 +21,20 @@ typedef struct Net {
     TrainerFixture t;
 } Net;
 
+/* One after another: each kind alone, and some that a span is added to; where there is none the span is alone. */
+typedef struct Which {
+    DistanceKind kind;
+    bool span;
+    double span_loss;
+} Which;
+
+static Which which(int i)
+{
+    static const DistanceKind with[WITH_SPAN] = {DISTANCE_NONE, DISTANCE_BIAS, DISTANCE_ALIBI, DISTANCE_XL,
+                                                 DISTANCE_T5};
+    return i < KINDS ? (Which){.kind = (DistanceKind)(i + 1)} : (Which){with[i - KINDS], true, 0};
+}
+
 static Tensor *logits(const void *model, Tape *t, const Rows *rows)
 {
     const Net *n = model;
@@ -31,10 +45,11 @@ static Tensor *logits(const void *model, Tape *t, const Rows *rows)
     return linear_logits(t, &n->logits, x);
 }
 
-static void net_open(Net *n, DistanceKind kind, bool composed, const Kernels *k, const Training *training)
+static void net_open(Net *n, Which which, bool composed, const Kernels *k, const Training *training)
 {
     static const size_t lengths[] = {7, 0, 1, 12, 3};
     Error e;
+    const DistanceKind kind = which.kind;
     *n = (Net){.causal = kind != DISTANCE_KEYS && kind != DISTANCE_T5};
     BlockOptions o = {.attention = {.dim = DIM,
                                     .heads = HEADS,
@@ -43,7 +58,8 @@ static void net_open(Net *n, DistanceKind kind, bool composed, const Kernels *k,
                                     .bias = true,
                                     .composed = composed,
                                     .dropout = 0.1,
-                                    .distances = {kind, .reach = 4, .ahead = n->causal ? 0 : 3}},
+                                    .distances = {kind, .reach = 4, .ahead = n->causal ? 0 : 3,
+                                                  .span_ramp = which.span ? 1.5 : 0, .span_loss = which.span_loss}},
                       .ff = 9,
                       .activation = ACTIVATION_GELU};
     Parameters *p = &n->parameters;
@@ -67,12 +83,21 @@ static void net_close(Net *n)
     parameters_close(&n->parameters);
 }
 
+/* Weights for a step; spans of 1 to 3 of the 5 distances, so that some keys are whole, some on the ramp, some behind it. */
+static void draw(Net *n)
+{
+    trainer_fixture_draw(&n->t, 5);
+    for (size_t i = 0; i < n->parameters.count; i++)
+        for (size_t h = 0; strstr(n->parameters.list[i]->name, ".span") && h < HEADS; h++)
+            trainer_fixture_nudge(&n->t, n->parameters.list[i], h, 0.4);
+}
+
 /* One step's gradient: of the drawn weights. */
-static double *gradient_of(DistanceKind kind, const Kernels *k, const Training *training, size_t *size)
+static double *gradient_of(Which which, const Kernels *k, const Training *training, size_t *size)
 {
     Net n;
-    net_open(&n, kind, false, k, training);
-    trainer_fixture_draw(&n.t, 5);
+    net_open(&n, which, false, k, training);
+    draw(&n);
     trainer_fixture_step(&n.t, 1, 0);
     double *gradient = trainer_fixture_gradient(&n.t);
     *size = n.parameters.size;
@@ -84,8 +109,8 @@ START_TEST(the_gradient_is_that_of_central_differences)
 {
     const double h = 1e-5;
     Net n;
-    net_open(&n, (DistanceKind)(_i + 1), false, plain_of(NUMBER_F64), &(Training){.workers = 2, .micro_rows = 2});
-    trainer_fixture_draw(&n.t, 5);
+    net_open(&n, which(_i), false, plain_of(NUMBER_F64), &(Training){.workers = 2, .micro_rows = 2});
+    draw(&n);
     trainer_fixture_step(&n.t, 1, 0);
     double *gradient = trainer_fixture_gradient(&n.t);
     for (size_t i = 0; i < n.parameters.count; i++) {
@@ -115,9 +140,9 @@ START_TEST(kept_computed_again_and_split_give_the_same_gradient)
     static const Training ways[] = {{.workers = 1}, {.keep = KEEP_INPUTS}, {.workers = 3, .micro_rows = 1}};
     for (size_t i = 0; backend_of(NUMBER_F32, i); i++) {
         size_t size;
-        double *one = gradient_of((DistanceKind)(_i + 1), backend_of(NUMBER_F32, i), &ways[0], &size);
+        double *one = gradient_of(which(_i), backend_of(NUMBER_F32, i), &ways[0], &size);
         for (size_t w = 1; w < 3; w++) {
-            double *other = gradient_of((DistanceKind)(_i + 1), backend_of(NUMBER_F32, i), &ways[w], &size);
+            double *other = gradient_of(which(_i), backend_of(NUMBER_F32, i), &ways[w], &size);
             ck_assert_double_le(distance(one, other, size), w == 1 ? 0 : 1e-5 * distance(one, NULL, size));
             memory_free(other);
         }
@@ -128,10 +153,10 @@ START_TEST(kept_computed_again_and_split_give_the_same_gradient)
 START_TEST(backends_and_types_agree)
 {
     size_t size;
-    double *f64 = gradient_of((DistanceKind)(_i + 1), plain_of(NUMBER_F64), &(Training){0}, &size);
+    double *f64 = gradient_of(which(_i), plain_of(NUMBER_F64), &(Training){0}, &size);
     for (int type = NUMBER_F32; type <= NUMBER_BF16; type++)
         for (size_t i = 0; backend_of((NumberType)type, i); i++) {
-            double *one = gradient_of((DistanceKind)(_i + 1), backend_of((NumberType)type, i), &(Training){0}, &size);
+            double *one = gradient_of(which(_i), backend_of((NumberType)type, i), &(Training){0}, &size);
             ck_assert_double_le(distance(one, f64, size),
                                 (type == NUMBER_BF16 ? 0.05 : 1e-5) * distance(f64, NULL, size));
             memory_free(one);
@@ -139,12 +164,31 @@ START_TEST(backends_and_types_agree)
     memory_free(f64);
 }
 
+/* Half of it for each of two heads. */
+START_TEST(the_loss_of_spans_is_in_the_gradient_once_however_a_step_is_cut)
+{
+    static const Training ways[] = {{.workers = 1}, {.keep = KEEP_INPUTS}, {.workers = 3, .micro_rows = 1}};
+    for (size_t w = 0; w < 3; w++) {
+        size_t size, more = 0;
+        double *without = gradient_of((Which){DISTANCE_NONE, true, 0}, plain_of(NUMBER_F64), &ways[w], &size),
+               *with = gradient_of((Which){DISTANCE_NONE, true, 0.5}, plain_of(NUMBER_F64), &ways[w], &size);
+        for (size_t i = 0; i < size; i++)
+            if (with[i] != without[i]) {
+                ck_assert_double_eq_tol(with[i] - without[i], 0.25, 1e-12);
+                more++;
+            }
+        ck_assert_uint_eq(more, DEPTH * HEADS);
+        memory_free(without);
+        memory_free(with);
+    }
+}
+
 START_TEST(learned_or_fixed_a_bias_begins_as_alibi)
 {
     Net n;
     Error e;
     for (int init = INIT_PYTORCH; init <= INIT_XAVIER; init++) {
-        net_open(&n, _i ? DISTANCE_ALIBI : DISTANCE_BIAS, false, plain_of(NUMBER_F64), &(Training){0});
+        net_open(&n, (Which){.kind = _i ? DISTANCE_ALIBI : DISTANCE_BIAS}, false, plain_of(NUMBER_F64), &(Training){0});
         ck_done(weights_init(&n.t.trainer.weights, n.t.trainer.worker[0].stream, (Init)init, DEPTH, 4, &e), e);
         const Parameter *bias = parameters_find(&n.parameters, "blocks.1.attention.distance_bias");
         ck_assert(bias && bias->shape[0] == 5 && bias->shape[1] == HEADS);
@@ -212,9 +256,10 @@ START_TEST(t5_has_one_table_and_buckets_one_a_block)
 
 int main(int argc, char **argv)
 {
-    static const Test tests[] = {TEST_LOOP(the_gradient_is_that_of_central_differences, KINDS),
-                                 TEST_LOOP(kept_computed_again_and_split_give_the_same_gradient, KINDS),
-                                 TEST_LOOP(backends_and_types_agree, KINDS),
+    static const Test tests[] = {TEST_LOOP(the_gradient_is_that_of_central_differences, KINDS + WITH_SPAN),
+                                 TEST_LOOP(kept_computed_again_and_split_give_the_same_gradient, KINDS + WITH_SPAN),
+                                 TEST_LOOP(backends_and_types_agree, KINDS + WITH_SPAN),
+                                 TEST(the_loss_of_spans_is_in_the_gradient_once_however_a_step_is_cut),
                                  TEST_LOOP(learned_or_fixed_a_bias_begins_as_alibi, 2),
                                  TEST(alibi_may_be_for_the_first_heads_alone),
                                  TEST(buckets_are_those_of_t5),

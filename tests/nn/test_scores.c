@@ -311,6 +311,9 @@ START_TEST(what_does_not_go_together_is_refused)
                  {{.dim = 8, .heads = 4, .alibi_heads = 2}, "--distances alibi"},
                  {{.dim = 8, .heads = 4, .distances = DISTANCE_ALIBI, .alibi_heads = 5}, "--alibi-heads 5"},
                  {{.dim = 8, .heads = 4, .distances = DISTANCE_ALIBI, .alibi_heads = 2}, NULL},
+                 {{.dim = 8, .heads = 4, .span_loss = 1}, "--adaptive-span"},
+                 {{.dim = 8, .heads = 4, .adaptive_span = 9, .score_cap = 5}, "--score-cap"},
+                 {{.dim = 8, .heads = 4, .adaptive_span = 9, .attention = ATTENTION_COMPOSED}, "--adaptive-span"},
                  {{.dim = 8, .heads = 4, .kv_heads = 4, .norm_kind = NORM_RMS, .bias_free = true}, NULL}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         Error e = {.text = ""};
