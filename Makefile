@@ -170,7 +170,7 @@ PLAIN := $(if $(wildcard kernels/plain/plain.c),$(addprefix kernels/plain/plain_
 
 SOURCES := $(sort $(wildcard base/*.c kernels/*.c kernels/cost/*.c kernels/profile/*.c kernels/mine/*.c core/*/*.c \
                              $(if $(USE_EMULATOR),kernels/cuda/emulator/*.c)) \
-             kernels/cpu/levels.c)
+             $(CPU_ONCE))
 OBJECTS := $(patsubst %,$(OUT)/%.o,$(SOURCES:.c=) $(PLAIN) $(CPU) $(CU) plots) $(CUDA_OBJECTS)
 LIBRARY := $(OUT)/libattend.a
 

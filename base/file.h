@@ -72,6 +72,10 @@ bool folder_each(const char *path, bool (*call)(const char *inner, Error *e), Er
 bool folder_list(const char *path, char ***names, size_t *count, Error *e);
 void folder_list_free(char **names, size_t count);
 
+/* Adds the folder of this user's caches, or nothing where no place for it is known: $XDG_CACHE_HOME/attend, without
+ * that $HOME/.cache/attend. */
+void folder_of_caches(Buffer *b);
+
 /* FOLDER/NAME, to be freed with memory_free; NULL when there is no memory. */
 char *path_join(const char *folder, const char *name);
 

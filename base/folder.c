@@ -148,3 +148,12 @@ bool folder_replace(const char *temporary, const char *path, Error *e)
     memory_free(parent);
     return done;
 }
+
+void folder_of_caches(Buffer *b)
+{
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    if (cache && *cache == '/')
+        buffer_print(b, "%s/attend", cache);
+    else if (home && *home == '/')
+        buffer_print(b, "%s/.cache/attend", home);
+}

@@ -103,3 +103,21 @@ size_t processors_allowed(void)
         allowed = quota < 1 ? 1 : (size_t)quota; /* rounded down: spinning for a stopped thread is useless */
     return allowed;
 }
+
+const char *processor_name(char *name, size_t size)
+{
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    char line[256];
+    snprintf(name, size, "unknown");
+    while (file && fgets(line, sizeof line, file)) {
+        char *value = strncmp(line, "model name", 10) == 0 ? strchr(line, ':') : NULL;
+        if (!value)
+            continue;
+        value[strcspn(value, "\n")] = 0;
+        snprintf(name, size, "%s", value + 2);
+        break;
+    }
+    if (file)
+        fclose(file);
+    return name;
+}

@@ -33,4 +33,7 @@ size_t processors_allowed(void);
  * lists, mounted at `mount`; 0 when there is none. */
 double processors_quota(const char *groups, const char *mount);
 
+/* What the processor calls itself, or "unknown"; returns `name`. */
+const char *processor_name(char *name, size_t size);
+
 #endif

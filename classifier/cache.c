@@ -63,16 +63,6 @@ static bool fingerprint(const char *path, Sha256 *sum, Error *e)
     return true;
 }
 
-/* The folder of caches, with a slash after it; nothing if no place for it is known. */
-static void add_folder(Buffer *b)
-{
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    if (cache && *cache == '/')
-        buffer_print(b, "%s/attend/", cache);
-    else if (home && *home == '/')
-        buffer_print(b, "%s/.cache/attend/", home);
-}
-
 static bool can_be_read_twice(const char *path)
 {
     struct stat s;
@@ -84,7 +74,7 @@ bool cache_path(const CorpusOptions *o, char **path, Error *e)
     Buffer b = {0}, key = {0};
     Sha256 source, more;
     *path = NULL;
-    add_folder(&b);
+    folder_of_caches(&b);
     if (!b.size || !o->path || !can_be_read_twice(o->path) || (o->more && !can_be_read_twice(o->more))) {
         buffer_free(&b);
         return true;
@@ -97,7 +87,7 @@ bool cache_path(const CorpusOptions *o, char **path, Error *e)
             buffer_print(&key, "words of BERT%s\n", o->rule == WORDS_BERT ? "" : ", cased");
         if (o->unlabelled)
             buffer_print(&key, "unlabelled %s\n", o->more ? more.text : "");
-        buffer_print(&b, "reviews-%.24s", sha256(key.text, key.size).text);
+        buffer_print(&b, "/reviews-%.24s", sha256(key.text, key.size).text);
         *path = b.failed || key.failed ? NULL : memory_string(b.text);
         done = *path || memory_error(e, "the name of a cache", b.size, 1);
     }

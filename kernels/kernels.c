@@ -3,6 +3,7 @@
 
 #include "base/buffer.h"
 #include "kernels/cpu/level.h"
+#include "kernels/cpu/tuning.h"
 #include "kernels/cuda/cuda.h"
 #include "kernels/mine/mine.h"
 #include "kernels/plain/plain.h"
@@ -116,6 +117,8 @@ const Kernels *kernels_find(const char *device, NumberType type, Error *e)
     bool known = false;
     if (strcmp(device, "mine") == 0)
         return mine_find(type, e);
+    if (strcmp(device, "cpu") == 0 && !tuning_ready(e))
+        return NULL;
     for (size_t i = 0; i < TABLES; i++) {
         if (strcmp(table(i)->backend, device) != 0)
             continue;

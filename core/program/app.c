@@ -7,6 +7,7 @@
 #include "core/cli/stop.h"
 #include "core/cli/version.h"
 #include "core/inspect/maps.h"
+#include "core/program/tuned.h"
 #include "kernels/cpu/level.h"
 
 #include <errno.h>
@@ -93,6 +94,7 @@ int app_main(App *a, const AppTables *tables, int argc, char **argv)
     bool alone = true;
 
     signal(SIGXFSZ, SIG_IGN); /* a file at its limit of size is an error like a full disk, with a line that says so */
+    tuned_keep();
     program.called = called(argc, argv);
     program.commands = tables->commands;
     program.command_count = tables->command_count;

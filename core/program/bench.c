@@ -7,9 +7,11 @@
 #include "core/cli/version.h"
 #include "core/run/json.h"
 #include "core/train/parts.h"
+#include "kernels/cpu/tuning.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { WARM = 2 }; /* steps that are not counted: memory is touched, products are prepared */
 
@@ -47,6 +49,16 @@ static bool print_json(const App *a, const Bench *bench, double step, double tok
     return json_print_members(&b, e);
 }
 
+static void print_tuning(const App *a)
+{
+    Buffer text = {0};
+    if (strcmp(device_name(a->options->device), "cpu") != 0)
+        return;
+    tuning_text(&tuning_now, &text);
+    printf("tuning: %s\n", text.failed ? "" : text.text);
+    buffer_free(&text);
+}
+
 static bool print_result(const App *a, const Bench *b, Error *e)
 {
     qsort(b->times, b->steps, sizeof *b->times, by_time);
@@ -57,6 +69,7 @@ static bool print_result(const App *a, const Bench *b, Error *e)
         return true;
     printf("%.0f tokens/s: %.1f ms a step (fastest %.1f) of %zu x %zu tokens; %.2f GFLOP/s\n", tokens / step,
            1e3 * step, 1e3 * b->times[0], a->task.most_rows, a->task.longest[0], b->trainer.plan.flop / step * 1e-9);
+    print_tuning(a);
     if (a->options->profile)
         parts_print(&b->parts, stdout);
     return true;

@@ -3,9 +3,11 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/thread.h"
 #include "core/cli/version.h"
 #include "core/run/json.h"
 #include "kernels/cpu/level.h"
+#include "kernels/cpu/tuning.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,22 +40,16 @@ bool settings_json(const Options *o, OptionClass class, Buffer *out, Error *e)
     return !out->failed || fail(e, "out of memory while writing options");
 }
 
-static const char *processor(char *name, size_t size)
+/* A device that is not the cpu has chosen nothing. */
+static void add_tuning(Buffer *out)
 {
-    FILE *file = fopen("/proc/cpuinfo", "r");
-    char line[256];
-    snprintf(name, size, "unknown");
-    while (file && fgets(line, sizeof line, file)) {
-        char *value = strncmp(line, "model name", 10) == 0 ? strchr(line, ':') : NULL;
-        if (!value)
-            continue;
-        value[strcspn(value, "\n")] = 0;
-        snprintf(name, size, "%s", value + 2);
-        break;
-    }
-    if (file)
-        fclose(file);
-    return name;
+    const char *pinned = getenv("ATTEND_TUNING");
+    Buffer text = {0};
+    if (tuning_is_ready())
+        tuning_text(&tuning_now, &text);
+    json_add_text(out, "tuning", text.text ? text.text : pinned ? pinned : "");
+    out->failed = out->failed || text.failed;
+    buffer_free(&text);
 }
 
 bool settings_save(const Run *run, const Options *o, const DataNote *data, Error *e)
@@ -77,8 +73,9 @@ bool settings_save(const Run *run, const Options *o, const DataNote *data, Error
     json_add_text(&b, "version", attend_version());
     json_add_text(&b, "compiler", attend_compiler());
     json_add_text(&b, "libraries", attend_libraries());
-    json_add_text(&b, "processor", processor(name, sizeof name));
+    json_add_text(&b, "processor", processor_name(name, sizeof name));
     json_add_text(&b, "instructions", level ? level->name : "");
+    add_tuning(&b);
     buffer_print(&b, "}\n");
     fine = fine && file_write_buffer(path, &b, e);
     buffer_free(&b);
@@ -145,12 +142,26 @@ bool settings_load(const Run *run, Options *o, char *hash, Error *e)
     return fine;
 }
 
+/* What the environment pins comes last, so that it counts. A run without a record is of a version that had these
+ * choices and no others. */
+static bool keep_tuning(const char *kept, Error *e)
+{
+    const char *pinned = getenv("ATTEND_TUNING");
+    Buffer both = {0};
+    buffer_print(&both, "%s%s%s", kept ? kept : "default", pinned ? " " : "", pinned ? pinned : "");
+    bool fine = !both.failed || fail(e, "out of memory for a run's choices");
+    if (fine && both.text[strspn(both.text, " ")])
+        setenv("ATTEND_TUNING", both.text, 1);
+    buffer_free(&both);
+    return fine;
+}
+
 bool settings_keep_level(const Run *run, Error *e)
 {
     char *path = NULL;
     Json *json = NULL;
     const CpuLevel *now = cpu_level(e), *l = cpu_levels;
-    const bool fine = now && read_config(run, &json, &path, e);
+    bool fine = now && read_config(run, &json, &path, e);
     const char *kept = fine ? json_get_text(json, "instructions") : NULL;
     while (kept && l->name && strcmp(l->name, kept) != 0)
         l++;
@@ -163,6 +174,7 @@ bool settings_keep_level(const Run *run, Error *e)
                     "may differ in the last bits\n",
                     kept, now->name);
     }
+    fine = fine && keep_tuning(json_get_text(json, "tuning"), e);
     json_free(json);
     memory_free(path);
     return fine;

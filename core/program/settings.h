@@ -18,7 +18,8 @@ bool settings_json(const Options *o, OptionClass class, Buffer *out, Error *e);
 bool settings_save(const Run *run, const Options *o, const DataNote *data, Error *e);
 
 /* A run continues with the instructions that it was last trained with (kernels/cpu/level.h), because others round
- * otherwise; where this processor lacks them it prints so. ATTEND_CPU overrides them. To be called before any device is
+ * otherwise; where this processor lacks them it prints so. Likewise with the choices that were measured then
+ * (kernels/cpu/tuning.h). ATTEND_CPU and ATTEND_TUNING override them. To be called before any device is
  * opened. */
 bool settings_keep_level(const Run *run, Error *e);
 

@@ -7,6 +7,7 @@
 #include "base/sha256.h"
 #include "core/cli/version.h"
 #include "kernels/cpu/level.h"
+#include "kernels/cpu/tuning.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -19,6 +20,7 @@ static const char *const things[THINGS] = {"another byte order",         "anothe
 
 typedef struct Hello {
     char value[THINGS][VALUE];
+    char tuning[512]; /* of rank 0, for all */
 } Hello;
 
 static void put_sum(char *value, const void *bytes, size_t size)
@@ -74,13 +76,28 @@ static bool introduce(Hello *h, const App *a, const DataNote *data, Error *e)
            put_options(h->value[5], a->command_line, OPTION_TRAINING, e);
 }
 
+/* Each process could have measured otherwise, and another choice rounds otherwise: all take those of rank 0. */
+static bool introduce_tuning(Hello *h, const App *a, Error *e)
+{
+    Buffer text = {0};
+    if (strcmp(device_name(a->options->device), "cpu") != 0)
+        return true;
+    bool fine = tuning_ready(e);
+    if (fine)
+        tuning_text(&tuning_now, &text);
+    fine = fine && (!text.failed || fail(e, "out of memory for what processes share"));
+    snprintf(h->tuning, sizeof h->tuning, "%s", fine ? text.text : "");
+    buffer_free(&text);
+    return fine;
+}
+
 bool together_agree(const App *a, const DataNote *data, Error *e)
 {
     Hello *all = ranks_count() > 1 ? memory_get(ranks_count(), sizeof *all) : NULL;
     if (ranks_count() == 1)
         return true;
     bool fine = (all || memory_error(e, "what processes say of themselves", ranks_count(), sizeof *all)) &&
-                introduce(&all[ranks_own()], a, data, e);
+                introduce(&all[ranks_own()], a, data, e) && introduce_tuning(&all[ranks_own()], a, e);
     if (fine)
         ranks_gather(all, sizeof *all);
     for (size_t rank = 1; fine && rank < ranks_count(); rank++)
@@ -88,6 +105,7 @@ bool together_agree(const App *a, const DataNote *data, Error *e)
             if (strncmp(all[rank].value[i], all[0].value[i], VALUE) != 0)
                 fine = fail(e, "rank %zu on %s has %s than rank 0 on %s", rank, ranks_host(rank), things[i],
                             ranks_host(0));
+    fine = fine && (!*all[0].tuning || tuning_adopt(all[0].tuning, e));
     memory_free(all);
     return fine;
 }

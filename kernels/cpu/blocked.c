@@ -7,10 +7,14 @@
  * are prefetched.
  *
  * a is read in place if it is stored in units: floats always are, pairs of bfloat16 are in rows of even length.
- * Otherwise the row panel is copied. */
+ * Otherwise the row panel is copied.
+ *
+ * At a level without instructions for pairs, bfloat16 becomes floats while it is packed or copied, so that its products
+ * are those of f32. */
 #include "kernels/cpu/blocked.h"
 
 #include "kernels/cpu/tile.h"
+#include "kernels/cpu/tuning.h"
 
 #if defined __AVX512F__ || defined __aarch64__
 #define ROWS 12 /* 24 sums of 32 registers */
@@ -20,12 +24,8 @@
 
 #define PANEL (2 * WIDTH)
 
-enum {
-    GROUP = 384 << 10, /* bytes of panels that are used together: they stay in the second-level cache */
-    CHUNK = 512        /* units of k at once, where a sum may be split */
-};
-
-static size_t per_unit(const MatmulShape *s) { return s->inputs == ELEMENT_BF16 ? 2 : 1; }
+static size_t bytes_of(const MatmulShape *s) { return s->inputs == ELEMENT_BF16 ? sizeof(Bf16) : sizeof(float); }
+static size_t per_unit(const MatmulShape *s) { return s->inputs == ELEMENT_BF16 && DOTS ? 2 : 1; }
 static size_t units_of(const MatmulShape *s) { return (s->k + per_unit(s) - 1) / per_unit(s); }
 
 /* --- b --- */
@@ -40,6 +40,8 @@ static void pack_rows(Unit *to, const MatmulShape *s, const void *b, size_t firs
             if (s->inputs == ELEMENT_F32) {
                 IVec row = some ? units_some((const float *)b + at, some * sizeof(float)) : (IVec){0};
                 memcpy(to + v, &row, sizeof row);
+            } else if (!DOTS) {
+                vec_store((float *)to + v, vec_from_bf16(some ? bf16_some((const Bf16 *)b + at, some) : (HVec){0}));
             } else {
                 const Bf16 *row = (const Bf16 *)b + at;
                 HVec low = some ? bf16_some(row, some) : (HVec){0};
@@ -51,14 +53,19 @@ static void pack_rows(Unit *to, const MatmulShape *s, const void *b, size_t firs
 /* The same of a transposed one, stored as [n,k] */
 static void pack_transposed(Unit *to, const MatmulShape *s, const void *b, size_t first)
 {
-    size_t bytes = per_unit(s) == 2 ? sizeof(Bf16) : sizeof(float), units = units_of(s), row = s->k * bytes;
+    const bool widened = bytes_of(s) == sizeof(Bf16) && !DOTS;
+    size_t bytes = bytes_of(s), units = units_of(s), row = s->k * bytes;
     IVec block[WIDTH];
     for (size_t v = 0; v < PANEL; v += WIDTH)
         for (size_t u = 0; u < units; u += WIDTH) {
             for (size_t r = 0; r < WIDTH; r++) {
-                size_t column = first + v + r, at = u * sizeof(Unit);
-                block[r] = column < s->n ? units_some((const char *)b + column * s->b_stride * bytes + at, row - at)
-                                         : (IVec){0};
+                size_t column = first + v + r, at = u * (widened ? sizeof(Bf16) : sizeof(Unit));
+                const char *from = (const char *)b + column * s->b_stride * bytes + at;
+                if (column >= s->n)
+                    block[r] = (IVec){0};
+                else
+                    block[r] = widened ? (IVec)vec_from_bf16(bf16_some((const Bf16 *)(const void *)from, s->k - u))
+                                       : units_some(from, row - at);
             }
             units_transpose(to + u * PANEL + v, PANEL, block, units - u < WIDTH ? units - u : WIDTH);
         }
@@ -81,7 +88,7 @@ INLINE void prefetch(Prefetch *a, size_t rows)
 /* The panel of columns first .. */
 static Prefetch prefetch_panel(const MatmulShape *s, const void *b, size_t first)
 {
-    size_t bytes = 4 / per_unit(s), stride = s->b_stride * bytes, columns = s->n - first < PANEL ? s->n - first : PANEL;
+    size_t bytes = bytes_of(s), stride = s->b_stride * bytes, columns = s->n - first < PANEL ? s->n - first : PANEL;
     if (s->b_transposed)
         return (Prefetch){(const char *)b + first * stride, stride, columns, s->k * bytes};
     return (Prefetch){(const char *)b + first * bytes, stride, s->k, columns * bytes};
@@ -101,22 +108,37 @@ static uint32_t bits_at(const MatmulShape *s, const void *a, size_t i, size_t l)
     uint32_t bits = 0;
     if (l >= s->k)
         return 0;
-    memcpy(&bits, (const char *)a + at * (4 / per_unit(s)), 4 / per_unit(s));
+    memcpy(&bits, (const char *)a + at * bytes_of(s), bytes_of(s));
     return bits;
+}
+
+static void widen(Unit *to, const Bf16 *from, size_t count)
+{
+    for (size_t i = 0; i < count; i += WIDTH) {
+        Vec x = vec_from_bf16(bf16_some(from + i, count - i));
+        if (count - i >= WIDTH)
+            vec_store((float *)to + i, x);
+        else
+            vec_store_some((float *)to + i, x, count - i);
+    }
 }
 
 static void copy_rows(Unit *to, const MatmulShape *s, const void *a, size_t first, size_t rows)
 {
     size_t units = units_of(s), each = per_unit(s);
-    for (size_t i = first; i < first + rows; i++)
+    for (size_t i = first; !DOTS && i < first + rows; i++, to += units)
+        widen(to, (const Bf16 *)a + i * s->a_stride, units);
+    for (size_t i = first; DOTS && i < first + rows; i++)
         for (size_t u = 0; u < units; u++)
             *to++ = (Unit)(bits_at(s, a, i, u * each) | (each == 2 ? bits_at(s, a, i, 2 * u + 1) << 16 : 0));
 }
 
-/* to [k pairs, wide] of an a stored as bfloat16 [k,m] */
-static void pair_rows(Unit *to, const MatmulShape *s, const Bf16 *a, size_t wide)
+/* to [k units, wide] of an a stored as bfloat16 [k,m] */
+static void unit_rows(Unit *to, const MatmulShape *s, const Bf16 *a, size_t wide)
 {
-    for (size_t l = 0; l < s->k; l += 2, a += 2 * s->a_stride, to += wide)
+    for (size_t l = 0; !DOTS && l < s->k; l++)
+        widen(to + l * wide, a + l * s->a_stride, s->m);
+    for (size_t l = 0; DOTS && l < s->k; l += 2, a += 2 * s->a_stride, to += wide)
         for (size_t i = 0; i < s->m; i += WIDTH) {
             HVec low = bf16_some(a + i, s->m - i);
             bf16_store_pairs(to + i, low, l + 1 < s->k ? bf16_some(a + s->a_stride + i, s->m - i) : (HVec){0});
@@ -126,11 +148,12 @@ static void pair_rows(Unit *to, const MatmulShape *s, const Bf16 *a, size_t wide
 static RowPanel row_panel(const MatmulShape *s, const void *a, size_t first, size_t rows, Unit *copied)
 {
     const size_t each = per_unit(s);
-    if (s->a_transposed && each == 1)
+    const bool floats = s->inputs == ELEMENT_F32;
+    if (s->a_transposed && floats)
         return (RowPanel){(const Unit *)a + first, 1, s->a_stride};
     if (s->a_transposed)
         return (RowPanel){copied + first, 1, round_up(s->m, WIDTH)};
-    if (each == 1 || !(s->k % 2 || s->a_stride % 2 || (uintptr_t)a % sizeof(Unit)))
+    if (floats || (DOTS && !(s->k % 2 || s->a_stride % 2 || (uintptr_t)a % sizeof(Unit))))
         return (RowPanel){(const Unit *)a + first * (s->a_stride / each), s->a_stride / each, 1};
     copy_rows(copied, s, a, first, rows);
     return (RowPanel){copied, units_of(s), 1};
@@ -139,7 +162,7 @@ static RowPanel row_panel(const MatmulShape *s, const void *a, size_t first, siz
 /* Of the next row panel, chunk p of this many */
 static Prefetch prefetch_rows(const MatmulShape *s, const void *a, size_t first, size_t p, size_t chunks)
 {
-    size_t bytes = 4 / per_unit(s), rows = s->m - first < ROWS ? s->m - first : ROWS;
+    size_t bytes = bytes_of(s), rows = s->m - first < ROWS ? s->m - first : ROWS;
     size_t from = p * s->k / chunks, count = (p + 1) * s->k / chunks - from;
     if (!s->a_transposed)
         return (Prefetch){(const char *)a + (first * s->a_stride + from) * bytes, s->a_stride * bytes, rows,
@@ -279,7 +302,7 @@ INLINE void tile_of(MicroTile *t, size_t rows, bool pairs)
 
 static void micro_tile(MicroTile *t, size_t rows)
 {
-    if (t->shape->inputs == ELEMENT_BF16)
+    if (per_unit(t->shape) == 2)
         tile_of(t, rows, true);
     else
         tile_of(t, rows, false);
@@ -332,10 +355,10 @@ static void group_product(const MatmulShape *s, void *c, const void *a, const vo
 static void product(const MatmulShape *s, void *c, const void *a, const void *b, const float *bias, Unit *packed)
 {
     const size_t panel = units_of(s) * PANEL * sizeof(Unit), panels = (s->n + PANEL - 1) / PANEL;
-    const size_t most = panel && panel < GROUP ? GROUP / panel : 1;
+    const size_t most = panel && panel < tuning_now.panels ? tuning_now.panels / panel : 1;
     Group g = {.packed = packed, .copied = packed + (panels < most ? panels : most) * PANEL * units_of(s)};
     if (s->a_transposed && s->inputs == ELEMENT_BF16)
-        pair_rows(g.copied, s, a, round_up(s->m, WIDTH));
+        unit_rows(g.copied, s, a, round_up(s->m, WIDTH));
     for (size_t p = 0; p < panels; p += g.panels) {
         g.first = p * PANEL;
         g.panels = panels - p < most ? panels - p : most;
@@ -351,7 +374,7 @@ typedef struct Chunks {
 
 static Chunks chunks_of(const MatmulShape *s)
 {
-    const size_t most = CHUNK * per_unit(s);
+    const size_t most = tuning_now.chunk * per_unit(s);
     bool one = s->k <= most || !s->a_transposed || s->b_transposed || s->output != ELEMENT_F32 || s->bias || s->relu;
     size_t count = one ? 1 : (s->k + most - 1) / most, k = one ? s->k : s->k / count / 2 * 2;
     return (Chunks){count, k, s->k - count * k};
@@ -361,7 +384,8 @@ size_t blocked_scratch(const MatmulShape *s)
 {
     const Chunks chunks = chunks_of(s);
     const size_t units = (chunks.k + chunks.rest + 1) / per_unit(s), panel = units * PANEL * sizeof(Unit);
-    const size_t all = round_up(s->n, PANEL) * units * sizeof(Unit), most = GROUP > panel ? GROUP : panel;
+    const size_t all = round_up(s->n, PANEL) * units * sizeof(Unit);
+    const size_t most = tuning_now.panels > panel ? tuning_now.panels : panel;
     const size_t copied = (s->a_transposed ? round_up(s->m, WIDTH) : ROWS) * units * sizeof(Unit);
     return (all < most ? all : most) + copied + sizeof(Unit); /* never nothing */
 }
@@ -369,7 +393,7 @@ size_t blocked_scratch(const MatmulShape *s)
 void blocked_product(const MatmulShape *s, void *c, const void *a, const void *b, const float *bias, void *scratch)
 {
     const Chunks chunks = chunks_of(s);
-    const size_t bytes = chunks.k * (4 / per_unit(s));
+    const size_t bytes = chunks.k * bytes_of(s);
     MatmulShape chunk = *s;
     for (size_t p = 0; p < chunks.count; p++) {
         chunk.k = p + 1 < chunks.count ? chunks.k : chunks.k + chunks.rest;

@@ -80,12 +80,17 @@ INLINE void store_gradient(Number *p, bool add, Vec v, size_t n) { store(p, add 
 #include "norm.c"
 #include "add.c"
 #include "activation.c"
+#if PAIRS && !DOTS
+#include "attention_widened.c"
+#else
+#include "weighted_sum.c"
 #include "attention_pack.c"
 #include "attention_head.c"
 #include "score.c"
 #include "attention_narrow.c"
 #include "attention_narrow_backward.c"
 #include "attention.c"
+#endif
 #include "pool.c"
 #include "mul.c"
 #include "gather.c"

@@ -24,7 +24,8 @@ LEVELS_aarch64 = neon $(call known,neon_bf16)
 LEVELS := $(or $(and $(filter any,$(ARCH)),$(LEVELS_$(FAMILY))),single)
 
 # The objects of each level: cpu.c, which includes other files, and the rest of the folder
-CPU_FILES = $(patsubst kernels/cpu/%.c,%,$(filter-out kernels/cpu/levels.c kernels/cpu/cpu.c \
+CPU_ONCE = kernels/cpu/levels.c kernels/cpu/tuning.c
+CPU_FILES = $(patsubst kernels/cpu/%.c,%,$(filter-out $(CPU_ONCE) kernels/cpu/cpu.c \
                                                       $(call included,kernels/cpu/cpu.c),$(wildcard kernels/cpu/*.c)))
 CPU = $(foreach l,$(LEVELS),$(addprefix kernels/cpu/$l/,cpu_F32 cpu_BF16 $(CPU_FILES)))
 

@@ -12,6 +12,7 @@
 
 #include "kernels/cpu/limits.h"
 #include "kernels/cpu/matmul.h"
+#include "kernels/cpu/probe.h"
 
 /* A level, as far as it is called from outside. */
 typedef struct CpuLevel {
@@ -20,6 +21,8 @@ typedef struct CpuLevel {
     size_t (*scratch)(const MatmulShape *s); /* blocked_scratch */
     void (*product)(const MatmulShape *s, void *c, const void *a, const void *b, const float *bias, void *scratch);
     bool (*measure)(Limits *l, size_t cores, Error *e); /* limits_measure */
+    double (*seconds_of_bf16)(void);                    /* probe_bf16 */
+    void (*probe)(Tuning *t);                           /* probe_onednn */
 } CpuLevel;
 
 /* Those of this build, the lowest first; the last one has no name. */
@@ -32,7 +35,10 @@ const char *cpu_lacks(const CpuLevel *level);
  * here. */
 const CpuLevel *cpu_level(Error *e);
 
-/* The table of that level for a type; where ATTEND_CPU is wrong, of the lowest level, and its `there` says so. */
+/* The level that does the same as another, but for pairs of bfloat16, which it makes floats of; NULL: there is none. */
+const CpuLevel *cpu_widening(const CpuLevel *level);
+
+/* The table of that level for a type, of bf16 as tuning_now says; where ATTEND_CPU is wrong, of the lowest level, and its `there` says so. */
 const Kernels *cpu_kernels(NumberType type);
 
 bool cpu_there(Error *e);

@@ -48,13 +48,22 @@ static const char *first_missing(const char *level)
     size_t blocked_scratch_##name(const MatmulShape *s);                                                               \
     void blocked_product_##name(const MatmulShape *s, void *c, const void *a, const void *b, const float *bias,        \
                                 void *scratch);                                                                        \
-    bool limits_measure_##name(Limits *l, size_t cores, Error *e);
+    bool limits_measure_##name(Limits *l, size_t cores, Error *e);                                                     \
+    double probe_bf16_##name(void);                                                                                    \
+    void probe_onednn_##name(Tuning *t);
 CPU_LEVELS
 #undef LEVEL
 
 #define LEVEL(name)                                                                                                    \
-    {#name, &cpu_f32_##name, &cpu_bf16_##name, blocked_scratch_##name, blocked_product_##name, limits_measure_##name},
-const CpuLevel cpu_levels[] = {CPU_LEVELS{NULL, NULL, NULL, NULL, NULL, NULL}};
+    {#name,                                                                                                            \
+     &cpu_f32_##name,                                                                                                  \
+     &cpu_bf16_##name,                                                                                                 \
+     blocked_scratch_##name,                                                                                           \
+     blocked_product_##name,                                                                                           \
+     limits_measure_##name,                                                                                            \
+     probe_bf16_##name,                                                                                                \
+     probe_onednn_##name},
+const CpuLevel cpu_levels[] = {CPU_LEVELS{NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL}};
 #undef LEVEL
 
 const char *cpu_lacks(const CpuLevel *level) { return first_missing(level->name); }
@@ -85,10 +94,18 @@ const CpuLevel *cpu_level(Error *e)
     return NULL;
 }
 
+const CpuLevel *cpu_widening(const CpuLevel *level)
+{
+    const CpuLevel *l = cpu_levels;
+    while (l->name && strcmp(l->name, "v4") != 0)
+        l++;
+    return l->name && strcmp(level->name, "v4_bf16") == 0 ? l : NULL;
+}
+
 const Kernels *cpu_kernels(NumberType type)
 {
-    const CpuLevel *found = cpu_level(NULL), *l = found ? found : cpu_levels;
-    return type == NUMBER_BF16 ? l->bf16 : l->f32;
+    const CpuLevel *found = cpu_level(NULL), *l = found ? found : cpu_levels, *wide = cpu_widening(l);
+    return type != NUMBER_BF16 ? l->f32 : tuning_now.widening && wide ? wide->bf16 : l->bf16;
 }
 
 bool cpu_there(Error *e) { return cpu_level(e) != NULL; }

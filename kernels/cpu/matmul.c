@@ -7,6 +7,8 @@
 
 #include "base/memory.h"
 #include "kernels/cpu/blocked.h"
+#include "kernels/cpu/level.h"
+#include "kernels/cpu/tuning.h"
 
 #include <string.h>
 
@@ -29,18 +31,12 @@ static void run_blocked(Matmul *m, const MatmulShape *shape, void *c, const void
         blocked_product(shape, c, a, b, bias, scratch);
 }
 
-/* What our own code was built for: all there is without oneDNN. */
-#if defined __AVX512BF16__ || defined __ARM_FEATURE_BF16
-#define BUILT_FOR_BF16 true
+/* With vectors of 8, oneDNN sums a row otherwise where it is among the last of its call, so a team's share or other rows
+ * beside it would change a row's bits. */
+#if defined __AVX512F__
+enum { ROWS_STAY = true };
 #else
-#define BUILT_FOR_BF16 false
-#endif
-
-/* Instructions for whole matrices, which only oneDNN knows */
-#if defined __AMX_BF16__
-#define BUILT_FOR_TILES true
-#else
-#define BUILT_FOR_TILES false
+enum { ROWS_STAY = false };
 #endif
 
 #if defined HAVE_ONEDNN
@@ -225,31 +221,32 @@ static void release(struct MatmulEntry *e)
     *e = (struct MatmulEntry){.shape = e->shape, .held = e->held};
 }
 
+/* oneDNN chooses by the processor it runs on (and ONEDNN_MAX_CPU_ISA), not by what the program was built for. Its
+ * instruction sets are bits, a larger set having all of a smaller one's. Where it has no instruction for bfloat16, it
+ * has nothing that ours lacks. */
+static bool knows(unsigned instructions)
+{
+    return ROWS_STAY && ((unsigned)dnnl_get_effective_cpu_isa() & instructions) == instructions;
+}
+
 bool matmul_open(Matmul *m, Error *e)
 {
     dnnl_engine_t engine = NULL;
     dnnl_stream_t stream = NULL;
     *m = (Matmul){0};
 #if defined MOST_ISA
-    (void)dnnl_set_max_cpu_isa(MOST_ISA); /* what a processor of this level computes is computed here, to the bit */
+    const CpuLevel *level = cpu_level(NULL);
+    if (level && !strcmp(level->name, CPU_TEXT(CPU_LEVEL))) /* and not for its bf16 alone */
+        (void)dnnl_set_max_cpu_isa(MOST_ISA); /* what a processor of this level computes is computed here, to the bit */
 #endif
     if (dnnl_engine_create(&engine, dnnl_cpu, 0) != dnnl_success ||
         dnnl_stream_create(&stream, engine, dnnl_stream_default_flags) != dnnl_success)
         return fail(e, "oneDNN does not start on this processor; build without it: make ONEDNN=no");
     m->engine = engine;
     m->stream = stream;
+    m->onednn[0] = knows(dnnl_cpu_isa_avx512_core);
+    m->onednn[1] = knows(dnnl_cpu_isa_avx512_core_bf16);
     return true;
-}
-
-/* oneDNN chooses by the processor it runs on (and ONEDNN_MAX_CPU_ISA), not by what the program was built for. Its
- * instruction sets are bits, a larger set having all of a smaller one's; on other families it names none. */
-bool matmul_has_bf16(void)
-{
-#if defined __x86_64__ || defined __i386__
-    return (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core_bf16) == dnnl_cpu_isa_avx512_core_bf16;
-#else
-    return BUILT_FOR_BF16;
-#endif
 }
 
 static void forget_entries(Matmul *m)
@@ -409,8 +406,6 @@ static void run(Matmul *m, const MatmulShape *shape, void *c, const void *a, con
 
 #else
 
-bool matmul_has_bf16(void) { return BUILT_FOR_BF16; }
-
 bool matmul_open(Matmul *m, Error *e)
 {
     (void)e;
@@ -472,21 +467,15 @@ static void run_cut(Matmul *m, const MatmulShape *shape, void *c, const void *a,
     run(m, &rest, rest_c, rest_a, rest_b, bias);
 }
 
-/* Whether our own product is to do it: where its vectors are as wide as the processor's, it is faster, and it needs no
- * preparation. oneDNN has operands that do not change laid out once, and splits long sums. */
+/* Whether our own product is to do it. It needs no preparation. oneDNN has operands that do not change laid out once, and
+ * splits long sums. The gradient of a weight counts as short: ours splits it, too. */
 static bool ours(const Matmul *m, const MatmulShape *s, const void *b)
 {
-#if defined __AVX512F__
     enum { LONG = 512 }; /* units of 32 bits */
-    bool held = (const char *)b >= m->held && (const char *)b < m->held_end;
-    bool as_fast = s->inputs == ELEMENT_F32 || (BUILT_FOR_BF16 && !BUILT_FOR_TILES);
-    return as_fast && !held && (s->a_transposed || s->k * (s->inputs == ELEMENT_BF16 ? 2 : 4) <= LONG * 4);
-#else
-    /* With vectors of 8, oneDNN sums a row otherwise where it is among the last of its call, so a team's share or other
-     * rows beside it would change a row's bits. */
-    (void)m, (void)b;
-    return s->inputs == ELEMENT_F32;
-#endif
+    const bool held = (const char *)b >= m->held && (const char *)b < m->held_end,
+               is_long = !s->a_transposed && s->k * (s->inputs == ELEMENT_BF16 ? 2 : 4) > LONG * 4;
+    const size_t type = s->inputs == ELEMENT_BF16;
+    return !m->onednn[type] || !tuning_now.onednn[type][held ? PRODUCT_HELD : is_long ? PRODUCT_LONG : PRODUCT_SHORT];
 }
 
 void matmul_run(Matmul *m, const MatmulShape *shape, void *c, const void *a, const void *b, const float *bias)

@@ -31,7 +31,8 @@ typedef struct Matmul {
     const char *held, *held_end; /* operands in here do not change: */
     struct MatmulCopy *copies;   /* of them, laid out as products want them */
     size_t copy_count, copy_capacity;
-    bool failed; /* memory ran out, or oneDNN failed */
+    bool onednn[2]; /* whether oneDNN may compute products of f32, of bf16: else there is nothing to choose */
+    bool failed;    /* memory ran out, or oneDNN failed */
 } Matmul;
 
 bool matmul_open(Matmul *m, Error *e);
@@ -39,9 +40,6 @@ void matmul_close(Matmul *m);
 
 /* Operands b in these bytes do not change any more: they are laid out for a product once, not each time. */
 void matmul_hold(Matmul *m, const void *from, size_t bytes);
-
-/* Whether products of bfloat16 run in instructions made for them, as far as library, build and processor go. */
-bool matmul_has_bf16(void);
 
 void matmul_run(Matmul *m, const MatmulShape *shape, void *c, const void *a, const void *b, const float *bias);
 

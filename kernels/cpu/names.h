@@ -10,6 +10,9 @@
 #define CPU_JOIN(name, level) name##_##level
 #define CPU_NAME(name, level) CPU_JOIN(name, level)
 
+#define CPU_QUOTED(level) #level
+#define CPU_TEXT(level)   CPU_QUOTED(level)
+
 #define cpu_f32         CPU_NAME(cpu_f32, CPU_LEVEL)
 #define cpu_bf16        CPU_NAME(cpu_bf16, CPU_LEVEL)
 #define cpu_bf16_note   CPU_NAME(cpu_bf16_note, CPU_LEVEL)
@@ -21,13 +24,15 @@
 #define matmul_open     CPU_NAME(matmul_open, CPU_LEVEL)
 #define matmul_close    CPU_NAME(matmul_close, CPU_LEVEL)
 #define matmul_hold     CPU_NAME(matmul_hold, CPU_LEVEL)
-#define matmul_has_bf16 CPU_NAME(matmul_has_bf16, CPU_LEVEL)
 #define matmul_run      CPU_NAME(matmul_run, CPU_LEVEL)
+#define probe_bf16      CPU_NAME(probe_bf16, CPU_LEVEL)
+#define probe_onednn    CPU_NAME(probe_onednn, CPU_LEVEL)
 #define stream_open     CPU_NAME(stream_open, CPU_LEVEL)
 #define stream_close    CPU_NAME(stream_close, CPU_LEVEL)
 #define stream_finish   CPU_NAME(stream_finish, CPU_LEVEL)
 #define stream_hold     CPU_NAME(stream_hold, CPU_LEVEL)
 #define stream_scratch  CPU_NAME(stream_scratch, CPU_LEVEL)
+#define stream_floats   CPU_NAME(stream_floats, CPU_LEVEL)
 #define stream_share    CPU_NAME(stream_share, CPU_LEVEL)
 #define stream_share_on CPU_NAME(stream_share_on, CPU_LEVEL)
 

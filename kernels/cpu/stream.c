@@ -3,30 +3,19 @@
 
 #include "base/memory.h"
 #include "kernels/cpu/cpu.h"
+#include "kernels/cpu/tile.h"
 
 enum {
     LINE = 64,
     NEAR = 1 << 14 /* bytes: biases and norms are between weights */
 };
 
-/* Whether the processor has instructions for bfloat16, whatever the program was built for. */
-static bool processor_has_bf16(void)
-{
-#if defined __x86_64__ || defined __i386__
-    return __builtin_cpu_supports("avx512bf16");
-#else
-    return false;
-#endif
-}
-
 const char *cpu_bf16_note(void)
 {
-    if (matmul_has_bf16())
-        return NULL;
-    if (processor_has_bf16())
-        return "this processor's bf16 instructions are not used: bf16 is computed as f32 and takes longer; is oneDNN "
-               "installed, and not limited by ONEDNN_MAX_CPU_ISA?";
-    return "this processor has no bf16 instructions: bf16 is computed as f32 and takes longer, but needs less memory";
+    return DOTS ? NULL
+                : "bf16 is computed as f32 here, because this processor multiplies it no faster: it takes as long as "
+                  "f32, "
+                  "and needs less memory";
 }
 
 bool stream_open(Stream **s, size_t team, Error *e)
@@ -54,6 +43,7 @@ void stream_close(Stream *s)
     memory_free(s->matmul);
     pool_close(s->team);
     memory_free(s->scratch);
+    memory_free(s->floats);
     memory_free(s);
 }
 
@@ -82,6 +72,17 @@ void *stream_scratch(Stream *s, size_t bytes)
     if (!s->scratch)
         s->failed = true;
     return s->scratch;
+}
+
+float *stream_floats(Stream *s, size_t count)
+{
+    if (count > s->float_count) {
+        memory_free(s->floats);
+        s->floats = memory_get(count, sizeof *s->floats);
+        s->float_count = s->floats ? count : 0;
+    }
+    s->failed = s->failed || (count && !s->floats);
+    return s->floats;
 }
 
 typedef struct Shared {

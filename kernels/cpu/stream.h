@@ -14,6 +14,8 @@ struct Stream {
     bool backwards; /* it was shared out from the last member to the first */
     void *scratch;  /* each member's part, one after another */
     size_t scratch_size;
+    float *floats; /* what attention has widened */
+    size_t float_count;
     bool failed;    /* memory ran out; `finish` says so */
     Matmul *matmul; /* one a member */
 };
@@ -27,6 +29,9 @@ void stream_hold(Stream *s, const void *weights, size_t bytes);
 
 /* Scratch for each member of the team, or NULL (and failed). It is kept, and grows to the largest ever asked for. */
 void *stream_scratch(Stream *s, size_t bytes);
+
+/* This many floats for the whole team, beside scratch memory, or NULL (and failed); kept likewise. */
+float *stream_floats(Stream *s, size_t count);
 
 /* Runs work(argument, member, first, end) on parts of 0 .. n-1, one a member, each a multiple of `grain` long but the
  * last. Every number is computed by one member, so results do not depend on the team. */

@@ -1,0 +1,185 @@
+/* What was measured about a machine is kept in a file of its user's cache, and in each run. */
+#include "base/file.h"
+#include "base/memory.h"
+#include "tests/charlm/tiny.h"
+#include "tests/same_runs.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BENCH "bench --dim 16 --heads 2 --depth 1 --context 16 --batch 2 --steps 1"
+
+/* Choices that round otherwise than this machine's own, whichever those are. */
+#define ONE     "default bf16-by=widening chunk=64"
+#define ANOTHER "default bf16-by=dots chunk=512"
+
+static const char *fresh_cache(void)
+{
+    const char *cache = fresh_path("cache");
+    setenv("XDG_CACHE_HOME", cache, 1);
+    unsetenv("ATTEND_TUNING");
+    return cache;
+}
+
+/* The only file there; to be freed. */
+static char *only_file(const char *cache)
+{
+    char **names, *folder = path_join(cache, "attend"), *path;
+    size_t count;
+    Error e;
+    ck_assert_msg(folder_list(folder, &names, &count, &e), "%s", e.text);
+    ck_assert_uint_eq(count, 1);
+    path = path_join(folder, names[0]);
+    folder_list_free(names, count);
+    memory_free(folder);
+    return path;
+}
+
+static char *content(const char *path, size_t *size)
+{
+    char *text;
+    Error e;
+    ck_assert_msg(file_read(path, &text, size, &e), "%s", e.text);
+    return text;
+}
+
+/* The line of `bench` that begins with "tuning: ", without that; to be freed. */
+static char *benched(void)
+{
+    Said s = must(BENCH);
+    char *at = strstr(s.out, "tuning: ");
+    ck_assert_msg(at, "%s", s.out);
+    at[strcspn(at, "\n")] = 0;
+    char *text = memory_string(at + 8);
+    said_free(&s);
+    return text;
+}
+
+static void expect_content(const char *path, const char *bytes, size_t size)
+{
+    size_t now;
+    char *text = content(path, &now);
+    ck_assert(now == size && !memcmp(text, bytes, size));
+    memory_free(text);
+}
+
+START_TEST(bench_prints_what_was_measured_and_the_next_start_reads_it)
+{
+    const char *cache = fresh_cache();
+    char *first = benched(), *path = only_file(cache), *second;
+    size_t size;
+    char *text = content(path, &size);
+    ck_assert_msg(strstr(text, first), "%s", text);
+    second = benched();
+    ck_assert_str_eq(first, second);
+    expect_content(path, text, size);
+    memory_free(first);
+    memory_free(second);
+    memory_free(text);
+    memory_free(path);
+}
+
+START_TEST(a_damaged_file_is_measured_again)
+{
+    const char *cache = fresh_cache();
+    memory_free(benched());
+    char *path = only_file(cache);
+    size_t size, now;
+    char *text = content(path, &size);
+    for (size_t i = 0; i < 8; i++) {
+        const size_t written = i < 6 ? size : i == 6 ? size - 1 : 0;
+        char *damaged = memory_get(size + 1, 1);
+        Error e;
+        memcpy(damaged, text, size);
+        if (i < 6)
+            damaged[i * size / 6 + 2] ^= 1;
+        ck_assert_msg(file_write(path, damaged, written, &e), "%s", e.text);
+        memory_free(benched());
+        char *after = content(path, &now); /* which may have chosen otherwise */
+        ck_assert_msg(now > 100 && (now != written || memcmp(after, damaged, written) != 0) &&
+                          strstr(after, "bf16-by="),
+                      "%zu: %zu of %zu: %s", i, now, size, after);
+        memory_free(after);
+        memory_free(damaged);
+    }
+    memory_free(text);
+    memory_free(path);
+}
+
+START_TEST(no_link_is_followed)
+{
+    const char *cache = fresh_cache(), *other = fresh_path("other");
+    memory_free(benched());
+    char *path = only_file(cache), *folder = path_join(cache, "attend"), *inside = path_join(other, "file");
+    size_t size;
+    char *text = content(path, &size);
+    Error e;
+    ck_assert(folder_make(other, &e) && file_write(inside, "mine", 4, &e));
+    ck_assert(unlink(path) == 0 && symlink(inside, path) == 0);
+    memory_free(benched());
+    expect_content(inside, "mine", 4);
+    ck_assert(folder_remove(folder, &e) && symlink(other, folder) == 0);
+    memory_free(benched());
+    char **names;
+    size_t count;
+    ck_assert(folder_list(other, &names, &count, &e));
+    ck_assert_uint_eq(count, 1);
+    folder_list_free(names, count);
+    memory_free(text);
+    memory_free(inside);
+    memory_free(folder);
+    memory_free(path);
+}
+
+/* Neither is a cache that cannot be written, nor one that is nowhere, an error. */
+START_TEST(without_a_place_each_start_measures)
+{
+    fresh_cache();
+    setenv("XDG_CACHE_HOME", "/dev/null", 1);
+    memory_free(benched());
+    unsetenv("XDG_CACHE_HOME");
+    unsetenv("HOME");
+    memory_free(benched());
+    setenv("ATTEND_TUNING", "f32-short=theirs", 1);
+    refused(1, "ATTEND_TUNING: 'f32-short=theirs'", BENCH);
+}
+
+#define HOW TINY " --dim 80 --micro-batch 0 --batch 40 --precision bf16 -q"
+
+/* 640 positions are more than 64 units, so that a gradient's sum is cut otherwise. */
+START_TEST(a_run_goes_on_with_the_choices_that_it_began_with)
+{
+    const char *whole = fresh_path("whole"), *halves = fresh_path("halves"), *other = fresh_path("other");
+    fresh_cache();
+    setenv("ATTEND_TUNING", ONE, 1);
+    works("train --run %s " HOW " --steps 6", whole);
+    works("train --run %s " HOW " --steps 3", halves);
+    setenv("ATTEND_TUNING", ANOTHER, 1);
+    works("train --run %s " HOW " --steps 6", other);
+    fresh_cache(); /* empty: what this machine measures is another choice */
+    works("train --resume %s --steps 6 -q", halves);
+    expect_same(whole, halves, "checkpoints/00000006/model.safetensors");
+    expect_same(whole, halves, "checkpoints/00000006/state.safetensors");
+    size_t size, now;
+    char *a = read_in(whole, "checkpoints/00000006/model.safetensors", &size),
+         *b = read_in(other, "checkpoints/00000006/model.safetensors", &now);
+    ck_assert(size == now && memcmp(a, b, size) != 0);
+    memory_free(a);
+    memory_free(b);
+    a = read_in(halves, "config.json", &size);
+    ck_assert_msg(strstr(a, "bf16-by=widening chunk=64"), "%s", a);
+    memory_free(a);
+}
+
+int main(int argc, char **argv)
+{
+    static const Test tests[] = {
+        TEST(bench_prints_what_was_measured_and_the_next_start_reads_it),
+        TEST(a_damaged_file_is_measured_again),
+        TEST(no_link_is_followed),
+        TEST(without_a_place_each_start_measures),
+        TEST(a_run_goes_on_with_the_choices_that_it_began_with),
+    };
+    return suite_run("charlm/tuned", tests, sizeof tests / sizeof *tests, argc, argv);
+}
