@@ -31,8 +31,28 @@ static struct {
 size_t ranks_own(void) { return ranks.own; }
 size_t ranks_count(void) { return ranks.count ? ranks.count : 1; }
 const char *ranks_host(size_t rank) { return ranks.hosts ? ranks.hosts[rank] : "this machine"; }
+double ranks_patience(void) { return ranks.seconds; }
 double ranks_waited(void) { return ranks.waited; }
 double ranks_sent(void) { return ranks.sent; }
+
+size_t ranks_before_here(void)
+{
+    size_t before = 0;
+    for (size_t i = 0; i < ranks.own && ranks.hosts; i++)
+        before += !strcmp(ranks.hosts[i], ranks.hosts[ranks.own]);
+    return before;
+}
+
+bool ranks_entry(const char *list, size_t before, char *to, size_t size)
+{
+    if (!list)
+        return snprintf(to, size, "%zu", before) > 0;
+    for (; before > 0; before--, list++)
+        if (!(list = strchr(list, ',')))
+            return false;
+    const int length = (int)strcspn(list, ",");
+    return length > 0 && snprintf(to, size, "%.*s", length, list) > 0;
+}
 
 /* How launchers tell a process: Open MPI, MPICH and srun --mpi=pmi2, srun --mpi=pmix. */
 static const char *const launchers[][2] = {
@@ -77,7 +97,7 @@ static void nap(double seconds)
 
 /* One line is said: by rank 0, if it is alive. The others wait for the launcher, which takes seconds where a process has
  * stopped, to tell them that they end. */
-_Noreturn void ranks_end(const char *why)
+void ranks_end(const char *why)
 {
     const size_t tenths = ranks.own < 2 ? 30 * ranks.own : 60;
     for (size_t i = 0; i < tenths; i++) {
@@ -273,7 +293,7 @@ bool ranks_any(bool own)
 
 bool ranks_possible(void) { return false; }
 
-_Noreturn void ranks_end(const char *why)
+void ranks_end(const char *why)
 {
     fprintf(stderr, "%s\n", why);
     _exit(1);

@@ -26,11 +26,17 @@ bool ranks_open(const char *program, double seconds, bool (*stopped)(void), Erro
 
 /* Waits for the others and leaves. To end them all instead, with a line that says why: */
 void ranks_close(void);
-_Noreturn void ranks_end(const char *why);
+void ranks_end(const char *why) __attribute__((noreturn));
 
 size_t ranks_own(void);
 size_t ranks_count(void);
 const char *ranks_host(size_t rank);
+size_t ranks_before_here(void);  /* of lower rank on this host */
+double ranks_patience(void);     /* the seconds of ranks_open */
+
+/* Which of a list's entries, "2,3,7", is that of a process before which `before` others have taken theirs; false: there
+ * are too few, and `to` is as it was. NULL is the list of all numbers. */
+bool ranks_entry(const char *list, size_t before, char *to, size_t size);
 
 /* Bytes that go to a rank, or come from it. */
 typedef struct RankPiece {

@@ -14,6 +14,7 @@
 #define KERNELS_KERNELS_H
 
 #include "base/error.h"
+#include "base/ranks.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -201,6 +202,12 @@ typedef struct Kernels {
      * `fetch` before it. fetch: waits for the `send` before it, and copies from there, in order with operations. */
     void (*send)(Stream *s, void *there, const void *host, size_t bytes);
     void (*fetch)(Stream *s, void *to, const void *there, size_t bytes);
+
+    /* What processes that share a step do with their devices' memory, in order with operations, as ranks_exchange does
+     * with the host's. meet comes first, once, in all of them. All three are NULL where the memory is the host's. */
+    bool (*meet)(Error *e);
+    void (*part)(void);
+    void (*exchange)(Stream *s, const RankPiece *out, size_t outs, const RankPiece *in, size_t ins);
 
     /* Weights in these bytes do not change until the stream is closed, so products may keep packed copies of them,
      * which take as much memory again. The function may be NULL: nothing is kept. */

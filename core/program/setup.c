@@ -47,10 +47,17 @@ static size_t team(const SharedOptions *o, const Parameters *p, const Task *task
     return o->team ? o->team : training ? (limited ? each : 1) : count == 1 ? processors_allowed() : 1;
 }
 
+/* A GPU is fastest with all rows of a step at once; several share them. */
 bool setup_device(Options *options, const SharedOptions *o, Error *e)
 {
-    return !kernels_one_worker(device_name(o->device)) || (options_set(options, "micro-batch", "0", FROM_PRESET, e) &&
-                                                           options_set(options, "shares", "1", FROM_PRESET, e));
+    const size_t ranks = ranks_count();
+    char rows[32], shares[32];
+    if (!kernels_one_worker(device_name(o->device)))
+        return true;
+    snprintf(rows, sizeof rows, "%zu", ranks > 1 ? (o->batch + ranks - 1) / ranks : 0);
+    snprintf(shares, sizeof shares, "%zu", ranks);
+    return options_set(options, "micro-batch", rows, FROM_PRESET, e) &&
+           options_set(options, "shares", shares, FROM_PRESET, e);
 }
 
 bool setup_trainer(TrainerOptions *c, const SharedOptions *o, const Parameters *p, const Task *task, bool training,

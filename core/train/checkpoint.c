@@ -64,7 +64,7 @@ static bool list_blocks(TensorList *l, const Kernels *k, const Optimizer *o, Str
     for (size_t b = 0; b < count; b++) {
         const Parameters *p = blocks[b].layout;
         const void *data = k->on_host ? blocks[b].reals : next;
-        if (!k->on_host) {
+        if (!k->on_host && !blocks[b].divided) {
             k->download(s, next, blocks[b].reals, p->size * k->real);
             next += p->size * k->real;
         }

@@ -10,9 +10,8 @@ bool exchange_open(Trainer *c, Error *e)
     Exchange *x = &c->exchange;
     if (d.ranks == 1)
         return true;
-    if (!c->options.k->on_host)
-        return fail(e, "--device %s: several processes can share the steps of host devices only (cpu, plain)",
-                    c->options.k->backend);
+    if (c->options.k->meet && !c->options.k->meet(e))
+        return false;
     x->range = range_capacity(plan_gradient(c->parameters, c->task), d.ranks);
     x->received = c->options.k->allocate(sums * x->range * c->options.k->real);
     x->sent = memory_get(TREE_SUMS * d.ranks, sizeof *x->sent);
@@ -23,6 +22,8 @@ bool exchange_open(Trainer *c, Error *e)
 
 void exchange_close(Trainer *c)
 {
+    if (c->options.k->part)
+        c->options.k->part();
     c->options.k->release(c->exchange.received);
     memory_free(c->exchange.sent);
     memory_free(c->exchange.come);
@@ -98,9 +99,21 @@ static Range added(const Trainer *c, size_t rank)
     return added_by(used_rows_gradient(&c->used), rank, c->division.ranks);
 }
 
-/* Every other rank gets the range of this rank's sums that it adds up, and this one gets its range of theirs. */
-static void send_sums(Trainer *c)
+/* What goes to others, and comes from them, as lists that `exchange` holds. */
+static void trade(Part *part, size_t outs, size_t ins)
 {
+    const Exchange *x = &part->c->exchange;
+    const Kernels *k = part->c->options.k;
+    if (k->exchange)
+        k->exchange(part->w->stream, x->sent, outs, x->come, ins);
+    else
+        ranks_exchange(x->sent, outs, x->come, ins);
+}
+
+/* Every other rank gets the range of this rank's sums that it adds up, and this one gets its range of theirs. */
+static void send_sums(Part *part)
+{
+    Trainer *c = part->c;
     Exchange *x = &c->exchange;
     const Division *d = &c->division;
     const SumTree *own = &c->worker[0].left;
@@ -116,7 +129,7 @@ static void send_sums(Trainer *c)
             x->come[ins++].data = at(c, x->received, slot * x->range);
         }
     }
-    ranks_exchange(x->sent, outs, x->come, ins);
+    trade(part, outs, ins);
 }
 
 /* All ranks' sums over a piece of this rank's range, which begins at `first`, `from` numbers after it. */
@@ -168,8 +181,9 @@ static size_t result_pieces(Trainer *c, RankPiece *list, size_t from, size_t to,
     return RESULTS + 1;
 }
 
-static void send_results(Trainer *c)
+static void send_results(Part *part)
 {
+    Trainer *c = part->c;
     Exchange *x = &c->exchange;
     const size_t own = c->division.rank;
     size_t outs = 0, ins = 0;
@@ -178,7 +192,7 @@ static void send_results(Trainer *c)
             outs += result_pieces(c, x->sent + outs, own, rank, rank);
             ins += result_pieces(c, x->come + ins, rank, own, rank);
         }
-    ranks_exchange(x->sent, outs, x->come, ins);
+    trade(part, outs, ins);
 }
 
 /* What held other sums holds zeros again. */
@@ -194,18 +208,19 @@ static void zero_others(const Part *part)
 void exchange_sums(Part *part)
 {
     if (part->number == 0)
-        send_sums(part->c);
+        send_sums(part);
     step_barrier(part);
     add_sums(part);
     step_barrier(part);
     zero_others(part);
     if (part->number == 0)
-        send_results(part->c);
+        send_results(part);
     step_barrier(part);
 }
 
-static void send_weights(Trainer *c)
+static void send_weights(Part *part)
 {
+    Trainer *c = part->c;
     Exchange *x = &c->exchange;
     const OptimizerOptions *o = &c->options.optimizer;
     size_t others = 0;
@@ -214,7 +229,7 @@ static void send_weights(Trainer *c)
             x->sent[others] = piece(c, c->weights.reals, moved_by(o, c->parameters, c->division.rank), rank);
             x->come[others++] = piece(c, c->weights.reals, moved_by(o, c->parameters, rank), rank);
         }
-    ranks_exchange(x->sent, others, x->come, others);
+    trade(part, others, others);
 }
 
 /* What an optimizer does with the weights that it moves: products read them as numbers. */
@@ -233,7 +248,7 @@ void exchange_weights(Part *part)
     Trainer *c = part->c;
     const Parameters *p = c->parameters;
     if (part->number == 0)
-        send_weights(c);
+        send_weights(part);
     step_barrier(part);
     for (size_t rank = 0; rank < c->division.ranks && c->weights.numbers != c->weights.reals; rank++)
         if (rank != c->division.rank)

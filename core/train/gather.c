@@ -1,9 +1,23 @@
 /* See gather.h. */
 #include "core/train/gather.h"
 
+#include "base/memory.h"
 #include "base/ranks.h"
 
 #include <string.h>
+
+/* To rank 0, from the device's memory by way of the host's. */
+static void send(Trainer *c, void *from, size_t bytes)
+{
+    const Kernels *k = c->options.k;
+    void *copy = k->on_host ? NULL : memory_get(bytes, 1);
+    if (!k->on_host && !copy)
+        ranks_end("out of memory for a part of the optimizer's state");
+    if (copy)
+        k->download(c->worker[0].stream, copy, from, bytes);
+    ranks_exchange(&(RankPiece){0, copy ? copy : from, bytes}, 1, NULL, 0);
+    memory_free(copy);
+}
 
 /* `count` numbers of a block of state, from the processes that have them: process 0 gets them, and each other sends its own. */
 static void gather(Trainer *c, size_t block, size_t first, size_t count, void *out)
@@ -18,11 +32,12 @@ static void gather(Trainer *c, size_t block, size_t first, size_t count, void *o
         if (from >= end || (own != 0 && own != rank))
             continue;
         if (own == 0 && rank == 0)
-            memcpy((char *)out + (from - first) * real, optimizer_at(o, block, from), (end - from) * real);
+            c->options.k->download(c->worker[0].stream, (char *)out + (from - first) * real,
+                                   optimizer_at(o, block, from), (end - from) * real);
         else if (own == 0)
             ranks_exchange(NULL, 0, &(RankPiece){rank, (char *)out + (from - first) * real, (end - from) * real}, 1);
         else
-            ranks_exchange(&(RankPiece){0, optimizer_at(o, block, from), (end - from) * real}, 1, NULL, 0);
+            send(c, optimizer_at(o, block, from), (end - from) * real);
     }
 }
 

@@ -81,6 +81,8 @@ Step step_begin(Trainer *c, uint64_t number, double rate)
         const double times = c->task->loss_times[i] > 0 ? c->task->loss_times[i] : 1;
         s.begins.loss[i].scale = targets > 0 ? times / targets : 0;
     }
+    if (c->options.workers > 1) /* the others' streams do not wait for what this one brings */
+        c->options.k->finish(c->worker[0].stream, NULL);
     return s;
 }
 
@@ -177,7 +179,7 @@ void step_once(Part *part, void (*work)(void *part))
 {
     const Trainer *c = part->c;
     Shape shape = {.slots = used_rows_count(&c->used), .shares = c->division.shares};
-    if (c->options.workers == 1 && c->division.ranks == 1)
+    if (c->options.workers == 1)
         replay_run(&part->w->replay, part->w->stream, &shape, work, part);
     else
         work(part);

@@ -5,8 +5,10 @@
  * once. A function in these files whose name ends in _kernel or _naive runs on the device; the one with the operation's
  * name launches it. */
 extern "C" { /* these are C alone */
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/ranks.h"
 }
 #include "kernels/cuda/cuda.h"
 #include "kernels/cuda/launch.h"
@@ -50,6 +52,7 @@ extern "C" { /* these are C alone */
 #include "failure.cu"
 #include "blas.cu"
 #include "device.cu"
+#include "peers.cu"
 namespace { /* see launch.h */
 #include "order.cu"
 #include "embed.cu"
@@ -105,6 +108,9 @@ static constexpr Kernels table()
     k.captured = device_captured;
     k.replay = device_replay;
     k.forget = device_forget;
+    k.meet = device_meet;
+    k.part = device_part;
+    k.exchange = device_exchange;
     k.send = device_send;
     k.fetch = device_fetch;
 #define OPTIONAL_OPERATION(name, arguments, names)

@@ -45,6 +45,8 @@ static void stream_note(Stream *s, cudaError_t error, const char *call, const ch
 
 #define TRY(s, call) stream_note(s, call, #call, __FILE__, __LINE__)
 
+static void peers_wait(Stream *s); /* see peers.cu */
+
 /* CUDA's word for a driver that is not there is that it is too old. */
 static void driver_hint(Error *hint)
 {
@@ -56,6 +58,15 @@ static void driver_hint(Error *hint)
              "the driver is for CUDA %d.%d, this build for %d.%d: a newer driver, or make with an older CUDA "
              "(CUDA_HOME=...)",
              version / 1000, version / 10 % 100, CUDART_VERSION / 1000, CUDART_VERSION / 10 % 100);
+}
+
+/* Of several processes on a host each takes another GPU, unless the launcher has given it one. */
+static void take_gpu()
+{
+    static const char name[] = "CUDA_VISIBLE_DEVICES";
+    char own[64];
+    if (ranks_count() > 1 && ranks_entry(getenv(name), ranks_before_here(), own, sizeof own))
+        setenv(name, own, 1);
 }
 
 static bool count_gpus(Error *e)
@@ -87,12 +98,13 @@ static bool code_there(Error *e)
     return DONE(e, cudaFuncGetAttributes(&attributes, nothing_kernel));
 }
 
-/* The first GPU is ours; CUDA_VISIBLE_DEVICES says which that is. Arithmetic in bf16 and tf32 begins with
+/* The first GPU that is visible is ours. Arithmetic in bf16 and tf32 begins with
  * capability 8.0. */
 static bool gpu_there(NumberType type, Error *e)
 {
     int major = 0, minor = 0;
     Error why;
+    take_gpu();
     if (!count_gpus(&why))
         return fail(e, "device " BACKEND ": there is no GPU here that CUDA can use: %s", why.text);
     if (!capability_of_gpu(&major, &minor, &why))
@@ -256,6 +268,7 @@ static void device_fetch(Stream *s, void *to, const void *there, size_t bytes)
 
 static void device_download(Stream *s, void *host, const void *device, size_t bytes)
 {
+    peers_wait(s);
     TRY(s, cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, s->queue));
     TRY(s, cudaStreamSynchronize(s->queue));
 }
@@ -275,6 +288,7 @@ static void zero(Stream *s, void *to, size_t bytes)
 
 static bool device_finish(Stream *s, Error *e)
 {
+    peers_wait(s);
     TRY(s, cudaStreamSynchronize(s->queue));
     return !s->failed || fail(e, "%s", s->error.text);
 }

@@ -38,6 +38,7 @@ static void forget(Noted *one)
 {
     free((void *)one->launch.arguments);
     free(one->sent);
+    free(one->pieces);
     graph_release(one->graph);
 }
 
@@ -204,6 +205,7 @@ static void do_one(Queue s, const Noted *one)
         for (size_t i = 0; i < one->graph->notes.count; i++)
             do_one(s, &one->graph->notes.list[i]);
         break;
+    case TO_EXCHANGE: ranks_exchange(one->pieces, one->outs, one->pieces + one->outs, one->ins); break;
     case TO_WAIT: break;
     }
 }

@@ -8,6 +8,7 @@
 #ifndef KERNELS_CUDA_EMULATOR_QUEUE_H
 #define KERNELS_CUDA_EMULATOR_QUEUE_H
 
+#include "base/ranks.h"
 #include "kernels/cuda/emulator/emulator.h"
 #include "kernels/cuda/emulator/runtime.h"
 
@@ -19,7 +20,7 @@
             return planted_error;                                                                                      \
     } while (0)
 
-typedef enum What { TO_LAUNCH, TO_MOVE, TO_SET, TO_WAIT, TO_REPLAY } What;
+typedef enum What { TO_LAUNCH, TO_MOVE, TO_SET, TO_WAIT, TO_REPLAY, TO_EXCHANGE } What;
 
 /* A place in a stream: after the first `count` operations that it was ever asked for. */
 typedef struct Mark {
@@ -36,6 +37,8 @@ typedef struct Noted {
     int value;
     Mark until; /* TO_WAIT */
     struct EmulatorGraph *graph;
+    RankPiece *pieces; /* TO_EXCHANGE: outs that go and ins that come */
+    size_t outs, ins;
 } Noted;
 
 /* list[first .. count) is still to be done; a graph's is never done, but done again each time. */

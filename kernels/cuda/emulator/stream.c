@@ -1,6 +1,7 @@
 /* CUDA's functions for streams, events and graphs: what they are asked for is noted, and done at a wait (see
  * queue.h). What a stream captures is noted too: then it is a graph, which does it as often as asked. */
 #define _GNU_SOURCE
+#include "kernels/cuda/emulator/nccl.h"
 #include "kernels/cuda/emulator/queue.h"
 
 #include "base/memory.h"
@@ -261,6 +262,25 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpy
                                                          : copy(s, to, from, bytes, kind == cudaMemcpyHostToDevice);
     queue_unlock();
     return error;
+}
+
+/* As NCCL does it: what was put into a group is one operation of the stream. */
+int emulated_nccl_ask(cudaStream_t stream, RankPiece *pieces, size_t outs, size_t ins)
+{
+    cudaError_t error = cudaErrorInvalidValue;
+    bool there = true;
+    for (size_t i = 0; i < outs + ins; i++)
+        there = there && on_device(pieces[i].data, pieces[i].bytes);
+    queue_lock();
+    Noted *one = there ? note(or_default(stream), &error) : NULL;
+    if (one) {
+        one->what = TO_EXCHANGE;
+        one->pieces = pieces;
+        one->outs = outs;
+        one->ins = ins;
+    }
+    queue_unlock();
+    return one ? 0 : (int)error;
 }
 
 static cudaError_t set(void *to, int value, size_t bytes, cudaStream_t stream)
