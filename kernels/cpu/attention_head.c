@@ -74,7 +74,7 @@ static HeadView head_view(const Attend *how, const StepState *state, Strided q, 
 }
 
 /* Keys to which the biases of distances give -infinity from some distance on, as those of a span do, are not looked at:
- * for this head alone, they are behind a window, which is in `own`. */
+ * for this head alone, they are outside a window, which is in `own`. */
 static void end_at_span(HeadView *h, const Attend *how, Attend *own)
 {
     const float *bias = how->distance_bias;

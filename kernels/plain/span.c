@@ -1,5 +1,5 @@
 /* Adaptive span (Sukhbaatar et al. 2019): each head learns how far it looks. Of key weights, those near the end of the span
- * z S are made smaller, and those behind it 0:
+ * z S are made smaller, and those farther away 0:
  *
  *     m[d] = clamp((R + clamp(z, 0, 1) S - d) / R, 0, 1)        d: the distance; S: the farthest span; R: the ramp
  *
@@ -8,7 +8,7 @@
  *
  *     dz = sum over d of dbias[d] S / (R m[d]), and once a step the penalty's: its factor times the sign of z, as of |z| */
 
-/* R m[d] before it is clamped above; not positive: behind the span */
+/* R m[d] before it is clamped above; not positive: outside the span */
 static Real left_of_ramp(Real z, size_t e, double reach, double ramp, size_t ahead)
 {
     const size_t distance = e < ahead ? ahead - e : e - ahead;
