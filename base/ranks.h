@@ -31,8 +31,8 @@ void ranks_end(const char *why) __attribute__((noreturn));
 size_t ranks_own(void);
 size_t ranks_count(void);
 const char *ranks_host(size_t rank);
-size_t ranks_before_here(void);  /* of lower rank on this host */
-double ranks_patience(void);     /* the seconds of ranks_open */
+size_t ranks_before_here(void); /* of lower rank on this host */
+double ranks_patience(void);    /* the seconds of ranks_open */
 
 /* Which of a list's entries, "2,3,7", is that of a process before which `before` others have taken theirs; false: there
  * are too few, and `to` is as it was. NULL is the list of all numbers. */

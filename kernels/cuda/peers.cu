@@ -41,8 +41,9 @@ static bool peers_library(Error *e)
 {
     void *library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
     if (!library)
-        return fail(e, "several processes with a GPU each need NCCL, and there is no libnccl.so.2 (%s); install it, or "
-                       "add its folder to LD_LIBRARY_PATH",
+        return fail(e,
+                    "several processes with a GPU each need NCCL, and there is no libnccl.so.2 (%s); install it, or "
+                    "add its folder to LD_LIBRARY_PATH",
                     dlerror());
     return peers_function(library, &peers.id, "ncclGetUniqueId", e) &&
            peers_function(library, &peers.meet, "ncclCommInitRank", e) &&

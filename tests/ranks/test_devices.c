@@ -98,12 +98,11 @@ START_TEST(each_process_of_a_host_takes_its_own_device)
 
 int main(int argc, char **argv)
 {
-    static const Test tests[] = {TEST_LOOP(any_number_of_devices_makes_the_same_run, 5),
-                                 TEST(several_workers_share_a_device),
+    static const Test tests[] = {
+        TEST_LOOP(any_number_of_devices_makes_the_same_run, 5), TEST(several_workers_share_a_device),
 #ifdef HAVE_CHECKED
-                                 TEST(each_access_is_allowed),
+        TEST(each_access_is_allowed),
 #endif
-                                 TEST_LOOP(a_call_that_fails_ends_all_with_its_name, 4),
-                                 TEST(each_process_of_a_host_takes_its_own_device)};
+        TEST_LOOP(a_call_that_fails_ends_all_with_its_name, 4), TEST(each_process_of_a_host_takes_its_own_device)};
     return suite_run("ranks/devices", tests, sizeof tests / sizeof *tests, argc, argv);
 }

@@ -26,7 +26,8 @@ int emulated_nccl_meet(void **all, int count, NcclId id, int own)
     static int met;
     (void)id;
     *all = &met;
-    return (size_t)count == ranks_count() && (size_t)own == ranks_own() ? emulator_planted("ncclCommInitRank") : BAD_USE;
+    return (size_t)count == ranks_count() && (size_t)own == ranks_own() ? emulator_planted("ncclCommInitRank")
+                                                                        : BAD_USE;
 }
 
 int emulated_nccl_part(void *all)
@@ -84,7 +85,4 @@ int emulated_nccl_end(void)
     return error;
 }
 
-const char *emulated_nccl_words(int error)
-{
-    return error == BAD_USE ? "invalid usage" : "unhandled cuda error";
-}
+const char *emulated_nccl_words(int error) { return error == BAD_USE ? "invalid usage" : "unhandled cuda error"; }
