@@ -32,7 +32,9 @@ static Which which(int i)
 {
     static const DistanceKind with[WITH_SPAN] = {DISTANCE_NONE, DISTANCE_BIAS, DISTANCE_ALIBI, DISTANCE_XL,
                                                  DISTANCE_T5};
-    return i < KINDS ? (Which){.kind = (DistanceKind)(i + 1)} : (Which){with[i - KINDS], true, 0};
+    if (i < KINDS)
+        return (Which){.kind = (DistanceKind)(i + 1)};
+    return (Which){with[i - KINDS], true, 0};
 }
 
 static Tensor *logits(const void *model, Tape *t, const Rows *rows)
