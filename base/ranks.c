@@ -199,19 +199,56 @@ void ranks_exchange(const RankPiece *out, size_t outs, const RankPiece *in, size
         memory_free(m);
 }
 
-void ranks_gather(void *all, size_t bytes)
+void ranks_gather_parts(void *block, const size_t *at)
 {
-    RankPiece *out = memory_get(2 * ranks_count(), sizeof *out), *in = out + ranks_count();
+    RankPiece *pieces = memory_get(2 * ranks_count(), sizeof *pieces);
     size_t others = 0;
-    if (!out)
+    if (!pieces)
         ranks_end("out of memory for messages between processes");
+    RankPiece *in = pieces + ranks_count();
     for (size_t i = 0; i < ranks_count(); i++)
         if (i != ranks.own) {
-            out[others] = (RankPiece){i, (char *)all + ranks.own * bytes, bytes};
-            in[others++] = (RankPiece){i, (char *)all + i * bytes, bytes};
+            pieces[others] = (RankPiece){i, (char *)block + at[ranks.own], at[ranks.own + 1] - at[ranks.own]};
+            in[others++] = (RankPiece){i, (char *)block + at[i], at[i + 1] - at[i]};
         }
-    ranks_exchange(out, others, in, others);
-    memory_free(out);
+    ranks_exchange(pieces, others, in, others);
+    memory_free(pieces);
+}
+
+void ranks_gather(void *all, size_t bytes)
+{
+    size_t *at = memory_get(ranks_count() + 1, sizeof *at);
+    if (!at)
+        ranks_end("out of memory for messages between processes");
+    for (size_t i = 0; i <= ranks_count(); i++)
+        at[i] = i * bytes;
+    ranks_gather_parts(all, at);
+    memory_free(at);
+}
+
+void ranks_share(void *data, size_t bytes)
+{
+    const RankPiece from = {0, data, bytes};
+    for (size_t i = 1; !ranks.own && i < ranks_count(); i++)
+        ranks_exchange(&(RankPiece){i, data, bytes}, 1, NULL, 0);
+    if (ranks.own)
+        ranks_exchange(NULL, 0, &from, 1);
+}
+
+char *ranks_collect(const void *own, size_t bytes, size_t *at)
+{
+    at[0] = 0;
+    at[ranks.own + 1] = bytes;
+    ranks_gather(at + 1, sizeof *at);
+    for (size_t i = 0; i < ranks_count(); i++)
+        at[i + 1] += at[i];
+    char *all = memory_get(at[ranks_count()] + 1, 1);
+    if (!all)
+        ranks_end("out of memory for messages between processes");
+    if (bytes)
+        memcpy(all + at[ranks.own], own, bytes);
+    ranks_gather_parts(all, at);
+    return all;
 }
 
 static bool gather_hosts(Error *e)
@@ -314,6 +351,18 @@ void ranks_exchange(const RankPiece *out, size_t outs, const RankPiece *in, size
     (void)out, (void)outs, (void)in, (void)ins;
 }
 void ranks_gather(void *all, size_t bytes) { (void)all, (void)bytes; }
+void ranks_gather_parts(void *block, const size_t *at) { (void)block, (void)at; }
+void ranks_share(void *data, size_t bytes) { (void)data, (void)bytes; }
+char *ranks_collect(const void *own, size_t bytes, size_t *at)
+{
+    char *all = memory_get(bytes + 1, 1);
+    if (!all)
+        ranks_end("out of memory for messages between processes");
+    if (bytes)
+        memcpy(all, own, bytes);
+    at[0] = 0, at[1] = bytes;
+    return all;
+}
 bool ranks_any(bool own) { return own; }
 
 #endif

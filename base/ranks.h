@@ -51,6 +51,16 @@ void ranks_exchange(const RankPiece *out, size_t outs, const RankPiece *in, size
 /* Each rank has filled in its `bytes` of all [ranks, bytes], and gets those of the others. */
 void ranks_gather(void *all, size_t bytes);
 
+/* The bytes that rank 0 has. */
+void ranks_share(void *data, size_t bytes);
+
+/* Bytes at[i] .. at[i + 1]-1 of a block are rank i's, which all get. */
+void ranks_gather_parts(void *block, const size_t *at);
+
+/* Each rank's bytes, as many as it likes, for all: rank i's are at[i] .. at[i + 1]-1 (at: [ranks + 1]) of what is returned,
+ * for memory_free. */
+char *ranks_collect(const void *own, size_t bytes, size_t *at);
+
 /* Whether it holds for any rank. */
 bool ranks_any(bool own);
 

@@ -218,6 +218,14 @@ static size_t vocabulary(const App *a, size_t side, size_t *targets)
 
 static bool begin(App *a, Error *e) { return tokenizer_write(&((Charlm *)a)->tokenizer, a->run->path, e); }
 
+/* Each letter of a sample depends on those before it, and with --dynamic each window on what was learned from those
+ * before. */
+static bool alone(const App *a)
+{
+    const size_t command = a->command_line->command->bit;
+    return command & COMMAND_WRITE || (command & COMMAND_EVAL && ((const Charlm *)a)->options->dynamic > 0);
+}
+
 const AppKind charlm_kind = {.name = "charlm",
                              .program = &charlm_program,
                              .aliases = aliases,
@@ -230,6 +238,7 @@ const AppKind charlm_kind = {.name = "charlm",
                              .data = data,
                              .row = row,
                              .epoch = epoch,
+                             .alone = alone,
                              .step_tokens = step_tokens,
                              .protocol = protocol,
                              .begin = begin,

@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/ranks.h"
 #include "core/program/dump.h"
 #include "core/program/same_texts.h"
 #include "core/research/statistics.h"
@@ -319,7 +320,7 @@ bool classifier_eval(App *a, Error *e)
     if (c->model.masked)
         return masked_eval(c, e);
     Verdicts r = {.texts = reviews_part(&c->reviews, c->app.data.scored), .classes = c->class_count};
-    bool fine = score(c, &r, e) && (c->app.data.scored != SPLIT_TEST || !own || note_look(c, &r, e));
+    bool fine = score(c, &r, e) && (c->app.data.scored != SPLIT_TEST || !own || ranks_own() > 0 || note_look(c, &r, e));
     memory_free(r.logits);
     memory_free(r.confusion);
     each_free(&r.each);

@@ -2,6 +2,7 @@
 #include "classifier/vectors.h"
 
 #include "base/memory.h"
+#include "base/ranks.h"
 #include "base/utf8.h"
 #include "core/run/json.h"
 
@@ -43,13 +44,39 @@ static bool print_one(const Predict *p, size_t i, Error *e)
     return json_print_members(&b, e);
 }
 
+/* Process 0 reads and prints. What it has read it tells the others, which compute their parts of it. */
+static bool share_texts(Predict *p, Error *e)
+{
+    if (ranks_count() == 1)
+        return true;
+    ranks_share(&p->count, sizeof p->count);
+    ranks_share(p->start, (p->count + 1) * sizeof *p->start);
+    if (!memory_grow(&p->ids, &p->capacity, p->start[p->count], sizeof *p->ids, "texts", e))
+        return false;
+    ranks_share(p->ids, p->start[p->count] * sizeof *p->ids);
+    return true;
+}
+
+/* What a process does that does not read, until there is nothing more. */
+static bool help(Predict *p, Error *e)
+{
+    while (share_texts(p, e)) {
+        const Texts texts = {.count = p->count, .ids = p->ids, .start = p->start};
+        if (!p->count)
+            return true;
+        if (!(p->c->options->vectors ? vectors_compute : classifier_logits)(p->c, &p->trainer, &texts, p->logits, e))
+            return false;
+    }
+    return false;
+}
+
 /* Classifies and prints what waits. */
 static bool flush(Predict *p, Error *e)
 {
     const Texts texts = {.count = p->count, .ids = p->ids, .start = p->start};
     const bool vectors = p->c->options->vectors;
-    bool fine = true;
-    if (p->count)
+    bool fine = !p->count || share_texts(p, e);
+    if (p->count && fine)
         fine = vectors ? vectors_write(&p->vectors, p->c, &p->trainer, &texts, p->logits, e)
                        : classifier_logits(p->c, &p->trainer, &texts, p->logits, e);
     for (size_t i = 0; i < p->count; i++) {
@@ -123,9 +150,8 @@ static bool add_all(Predict *p, Error *e)
     for (size_t i = 0; i < o->argument_count; i++)
         if (!add(p, o->arguments[i], strlen(o->arguments[i]), e))
             return false;
-    if (o->argument_count && !name)
-        return flush(p, e);
-    return app_input(name, add_lines, p, e) && flush(p, e);
+    /* that nothing is left is the last that others hear */
+    return ((o->argument_count && !name) || app_input(name, add_lines, p, e)) && flush(p, e) && share_texts(p, e);
 }
 
 /* The file has its name when all vectors are in it. */
@@ -160,7 +186,10 @@ bool classifier_predict(App *a, Error *e)
     p.logits = memory_get(AT_ONCE * (vectors ? c->options->shared.dim : c->class_count), sizeof *p.logits);
     p.shares = memory_get(c->class_count, sizeof *p.shares);
     bool fine = (p.logits && p.shares) || memory_error(e, "logits", AT_ONCE * c->class_count, sizeof *p.logits);
-    fine = fine && app_open_trainer(&c->app, &p.trainer, e) && (vectors ? write_vectors(&p, e) : add_all(&p, e));
+    fine = fine && app_open_trainer(&c->app, &p.trainer, e) &&
+           (ranks_own() ? help
+            : vectors   ? write_vectors
+                        : add_all)(&p, e);
     if (p.cut > 1)
         fprintf(stderr, "classifier: %zu of %zu texts were cut in this way\n", p.cut, p.number - 1);
     for (size_t i = 0; i < p.count; i++)

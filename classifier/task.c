@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/philox.h"
+#include "base/ranks.h"
 #include "classifier/baseline.h"
 #include "core/cli/words.h"
 #include "core/nn/loss.h"
@@ -98,6 +99,7 @@ typedef struct OutputsWork {
     Batch *batches; /* one a worker */
     SessionNetwork network;
     size_t columns;
+    size_t first, end; /* texts of this process */
     float *outputs;
     Error *error; /* [workers] what went wrong there; empty: nothing */
 } OutputsWork;
@@ -113,8 +115,8 @@ static void outputs_work(void *argument, size_t number)
     OutputsWork *l = argument;
     Worker *w = &l->trainer->worker[number];
     const size_t rows = l->c->app.task.score_rows, columns = l->columns;
-    for (size_t first = number * rows; first < l->texts->count; first += rows * l->trainer->options.workers) {
-        size_t end = first + rows < l->texts->count ? first + rows : l->texts->count;
+    for (size_t first = l->first + number * rows; first < l->end; first += rows * l->trainer->options.workers) {
+        size_t end = first + rows < l->end ? first + rows : l->end;
         Batch *b = &l->batches[number];
         batch_clear(b);
         for (size_t i = first; i < end; i++)
@@ -125,6 +127,31 @@ static void outputs_work(void *argument, size_t number)
         if (!fine)
             return;
     }
+}
+
+/* Whole batches are dealt to processes, so that they are the same in any number of these. */
+static void texts_of_process(const OutputsWork *l, size_t process, size_t *first, size_t *end)
+{
+    const size_t rows = l->c->app.task.score_rows, count = l->texts->count;
+    deal((count + rows - 1) / rows, ranks_count(), process, first, end);
+    *first = *first * rows < count ? *first * rows : count;
+    *end = *end * rows < count ? *end * rows : count;
+}
+
+/* Every process gets what the others have computed. */
+static bool share_outputs(const OutputsWork *l, Error *e)
+{
+    size_t *at = memory_get(ranks_count() + 1, sizeof *at), first;
+    if (!at)
+        return memory_error(e, "messages between processes", ranks_count() + 1, sizeof *at);
+    for (size_t i = 0; i < ranks_count(); i++) {
+        texts_of_process(l, i, &first, &at[i + 1]);
+        at[i + 1] *= l->columns * sizeof *l->outputs;
+    }
+    at[0] = 0;
+    ranks_gather_parts(l->outputs, at);
+    memory_free(at);
+    return true;
 }
 
 bool classifier_outputs(Classifier *c, Trainer *trainer, SessionNetwork network, const Texts *texts, size_t columns,
@@ -143,6 +170,7 @@ bool classifier_outputs(Classifier *c, Trainer *trainer, SessionNetwork network,
     bool fine = (l.batches && l.error) || memory_error(e, "batches", workers, sizeof(Batch) + sizeof(Error));
     for (size_t i = 0; fine && i < workers; i++)
         fine = batch_open(&l.batches[i], &size, e);
+    texts_of_process(&l, ranks_own(), &l.first, &l.end);
     if (fine)
         pool_run(trainer->pool, outputs_work, &l);
     for (size_t i = 0; i < workers; i++) {
@@ -153,7 +181,7 @@ bool classifier_outputs(Classifier *c, Trainer *trainer, SessionNetwork network,
     }
     memory_free(l.batches);
     memory_free(l.error);
-    return fine;
+    return fine && (ranks_count() == 1 || share_outputs(&l, e));
 }
 
 bool classifier_logits(Classifier *c, Trainer *trainer, const Texts *texts, float *logits, Error *e)

@@ -33,10 +33,15 @@ bool vectors_open(NpyWriter *w, const Classifier *c, Error *e)
     return npy_open(w, c->options->vectors, NPY_F32, 2, (size_t[]){0, c->options->shared.dim}, e);
 }
 
+bool vectors_compute(Classifier *c, Trainer *trainer, const Texts *texts, float *vectors, Error *e)
+{
+    return classifier_outputs(c, trainer, network, texts, c->options->shared.dim, vectors, e);
+}
+
 bool vectors_write(NpyWriter *w, Classifier *c, Trainer *trainer, const Texts *texts, float *vectors, Error *e)
 {
     const size_t dim = c->options->shared.dim;
-    if (!classifier_outputs(c, trainer, network, texts, dim, vectors, e))
+    if (!vectors_compute(c, trainer, texts, vectors, e))
         return false;
     for (size_t i = 0; c->options->normalize && i < texts->count; i++) {
         double squared = 0;

@@ -3,6 +3,7 @@
 
 #include "base/buffer.h"
 #include "base/memory.h"
+#include "base/ranks.h"
 #include "base/utf8.h"
 
 #include <errno.h>
@@ -74,6 +75,24 @@ bool lines_read(Lines *l, FILE *file, size_t count, size_t bytes, Error *e)
         fine = (!line.failed || memory_error(e, "a line", line.size, 1)) && lines_add(l, line.text, line.size, e);
     buffer_free(&line);
     return fine;
+}
+
+bool lines_share(Lines *l, bool *over, Error *e)
+{
+    size_t sizes[] = {l->count, l->count ? l->start[l->count] : 0, *over};
+    if (ranks_count() == 1)
+        return true;
+    ranks_share(sizes, sizeof sizes);
+    if (!memory_grow(&l->text, &l->text_capacity, sizes[1], 1, "lines", e) ||
+        !memory_grow(&l->start, &l->start_capacity, sizes[0] + 1, sizeof *l->start, "lines", e))
+        return false;
+    if (!l->count)
+        l->start[0] = 0;
+    ranks_share(l->text, sizes[1]);
+    ranks_share(l->start, (sizes[0] + 1) * sizeof *l->start);
+    l->count = sizes[0];
+    *over = sizes[2];
+    return true;
 }
 
 bool lines_beside(Lines *l, FILE *file, const char *name, size_t count, Error *e)

@@ -30,6 +30,9 @@ bool lines_add(Lines *l, const char *text, size_t size, Error *e);
  * error of the file itself shows in the file. */
 bool lines_read(Lines *l, FILE *file, size_t count, size_t bytes, Error *e);
 
+/* Processes that share the work (base/ranks.h) get the lines of process 0, and whether it has met the end. */
+bool lines_share(Lines *l, bool *over, Error *e);
+
 /* Puts `count` more lines of a file in the place of those that are there: as many as belong to lines of another. */
 bool lines_beside(Lines *l, FILE *file, const char *name, size_t count, Error *e);
 

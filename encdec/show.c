@@ -82,7 +82,8 @@ static TranslatingOptions evaluated_how(const EncDec *c, size_t workers, Pool *p
                                 .longest = c->app.task.longest[SOURCE] - 1,
                                 .workers = workers,
                                 .team = 1,
-                                .pool = pool};
+                                .pool = pool,
+                                .together = true};
 }
 
 bool encdec_evaluate_sample(App *a, Trainer *trainer, double *figure, Error *e)

@@ -455,6 +455,9 @@ static size_t vocabulary(const App *a, size_t side, size_t *targets)
     return side == SOURCE ? m->source.table->shape[0] : m->logits.out;
 }
 
+/* A picture is drawn by one. */
+static bool alone(const App *a) { return a->options->out != NULL; }
+
 const AppKind encdec_kind = {.name = "encdec",
                              .program = &encdec_program,
                              .aliases = aliases,
@@ -471,6 +474,7 @@ const AppKind encdec_kind = {.name = "encdec",
                              .step_tokens = step_tokens,
                              .protocol = protocol,
                              .begin = begin,
+                             .alone = alone,
                              .figure_name = "BLEU",
                              .figure_unit = "0 to 100",
                              .vocabulary = vocabulary};

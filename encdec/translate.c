@@ -3,6 +3,7 @@
  * given, each of them its own prefix. */
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/ranks.h"
 #include "base/units.h"
 #include "core/run/json.h"
 #include "core/search/answer.h"
@@ -157,11 +158,13 @@ static bool read_beside(Translate *t, bool last, Error *e)
 {
     if (!t->beside)
         return true;
-    if (!lines_beside(&t->given, t->beside, name_beside(t), t->lines.count, e))
+    if (ranks_own() == 0 && !lines_beside(&t->given, t->beside, name_beside(t), t->lines.count, e))
         return false;
-    if (!t->number)
+    if (ranks_own() == 0 && !t->number)
         lines_skip_mark(&t->given);
-    return !last || getc(t->beside) == EOF || fail(e, "%s has more lines than there are sentences", name_beside(t));
+    if (ranks_own() == 0 && last && getc(t->beside) != EOF)
+        return fail(e, "%s has more lines than there are sentences", name_beside(t));
+    return lines_share(&t->given, &last, e);
 }
 
 static bool translate_chunk(Translate *t, bool last, Error *e)
@@ -176,20 +179,30 @@ static bool translate_chunk(Translate *t, bool last, Error *e)
     return fine;
 }
 
-/* On a terminal each line is answered when it is there. */
+/* Process 0 reads. On a terminal each line is answered when it is there. */
+static bool read_chunk(Translate *t, FILE *file, bool *over, Error *e)
+{
+    const size_t most = isatty(fileno(file)) ? 1 : t->c->options->chunk;
+    lines_clear(&t->lines);
+    if (ranks_own() > 0)
+        return true;
+    if (!lines_read(&t->lines, file, most, CHUNK_BYTES, e))
+        return false;
+    if (!t->number)
+        lines_skip_mark(&t->lines);
+    *over = feof(file);
+    return true;
+}
+
 static bool translate_file(void *self, FILE *file, Error *e)
 {
     Translate *t = self;
-    const size_t most = isatty(fileno(file)) ? 1 : t->c->options->chunk;
-    bool fine = true;
-    while (fine && !feof(file)) {
-        lines_clear(&t->lines);
-        fine = lines_read(&t->lines, file, most, CHUNK_BYTES, e);
+    bool fine = true, over = false;
+    while (fine && !over) {
+        fine = read_chunk(t, file, &over, e) && !ferror(file) && lines_share(&t->lines, &over, e) &&
+               ((!t->lines.count && !over) || translate_chunk(t, over, e));
         if (ferror(file))
-            return fine;
-        if (fine && !t->number)
-            lines_skip_mark(&t->lines);
-        fine = fine && ((!t->lines.count && !feof(file)) || translate_chunk(t, feof(file), e));
+            return true; /* the caller says so */
     }
     return fine;
 }

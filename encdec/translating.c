@@ -37,6 +37,7 @@ TranslatingOptions translating_options(const EncdecOptions *v, const Model *m, s
                                 .longest = m->context - 1,
                                 .workers = t->workers,
                                 .team = t->team,
+                                .together = true,
                                 .hold = true};
 }
 
@@ -71,6 +72,7 @@ static TranslateOptions search_options(const Model *m, const TranslatingOptions 
                             .workers = o->workers,
                             .team = o->team,
                             .pool = o->pool,
+                            .together = o->together,
                             .hold = o->hold};
     how.next.rule.forbid = o->well_formed ? tree_rule_forbid : NULL;
     return how;

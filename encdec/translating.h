@@ -30,6 +30,7 @@ typedef struct TranslatingOptions {
     size_t longest;       /* subwords of a source that are read, without </s>; what is after them is cut off */
     size_t workers, team; /* cores: workers times team */
     Pool *pool;           /* of this many workers; NULL: one of its own */
+    bool together;        /* processes share the work: see core/search/translate.h */
     bool hold;            /* weights do not change: see core/search/translate.h */
 } TranslatingOptions;
 

@@ -7,6 +7,7 @@
 #include "core/cli/stop.h"
 #include "core/cli/version.h"
 #include "core/inspect/maps.h"
+#include "core/program/together.h"
 #include "core/program/tuned.h"
 #include "kernels/cpu/level.h"
 
@@ -53,16 +54,26 @@ static const char *called(int argc, char **argv)
     return slash ? slash + 1 : argc ? argv[0] : NULL;
 }
 
+/* What makes a file or a report of its own is one process's work. */
+static bool works_together(const App *a)
+{
+    enum { TOGETHER = COMMAND_TRAIN | COMMAND_BENCH | COMMAND_INFO | COMMAND_EVAL | COMMAND_WRITE | COMMAND_SCORE };
+    const SharedOptions *o = a->options;
+    const bool eval = a->command_line->command->bit & COMMAND_EVAL;
+    return a->command_line->command->bit & TOGETHER && !o->coordinates &&
+           !(eval && (o->each || o->against || o->dump_logits)) && !(a->kind->alone && a->kind->alone(a));
+}
+
 /* Started by a launcher: the processes share what this command computes, or one does all and the others end. */
 static bool join(const App *a, bool *alone, Error *e)
 {
-    enum { WAIT = 600, TOGETHER = COMMAND_TRAIN | COMMAND_BENCH | COMMAND_INFO };
+    enum { WAIT = 600 };
     const Options *options = a->command_line;
     size_t own, count;
     *alone = true;
     if (!ranks_launched(&own, &count))
         return true;
-    if (options->asked == ASKED_WORK && options->command->bit & TOGETHER && !a->options->coordinates) {
+    if (options->asked == ASKED_WORK && works_together(a)) {
         double seconds = WAIT;
         return (!a->options->wait || parse_time(a->options->wait, &seconds, e)) &&
                ranks_open(a->kind->name, seconds, stop_requested, e);
@@ -145,7 +156,7 @@ bool app_stored_weights(const App *a, Weights *w, Stream *s, Error *e)
     Buffer options = {0};
     bool fine = settings_json(a->command_line, OPTION_MODEL, &options, e);
     const ModelNote note = {a->kind->name, options.text};
-    fine = fine &&
+    fine = fine && together_agree(a, NULL, e) &&
            setup_stored_weights(w, s, a->run, a->options->weights, a->options->tie ? a->kind->aliases : NULL, &note,
                                 e) &&
            (!a->run || sums_match_all(a->run->path, e));

@@ -49,10 +49,12 @@ typedef struct AppKind {
     bool (*begin)(App *a, Error *e);
     /* Something to read while it learns, into the run's samples. May be NULL. */
     bool (*sample)(App *a, Trainer *trainer, uint64_t step, Error *e);
-    /* A figure of the validation part that takes more than a loss, at each evaluation; NaN: none this time. May be
-     * NULL. How it is called, and its unit. */
+    /* A figure of the validation part that takes more than a loss, at each evaluation, by all processes; NaN: none this
+     * time. May be NULL. How it is called, and its unit. */
     bool (*evaluate)(App *a, Trainer *trainer, double *figure, Error *e);
     const char *figure_name, *figure_unit; /* or App's, where a task has another */
+    /* Whether a command is one process's work with these options, if a launcher has started several. NULL: never. */
+    bool (*alone)(const App *a);
     /* heads: runs the network on the text that the options name, and says what its tokens are. */
     bool (*inspect)(App *a, Inspection *l, Error *e);
     /* And shows what only this program knows to show, where the options ask for it. May be NULL. */

@@ -1,7 +1,7 @@
 /* What all programs do alike with their data: open it and compare its checksum with the run's, make batches of its
  * texts, for training, scoring and `bench`, and say what a score belongs to. What a text is, and how it becomes a row,
  * each program says (AppKind). */
-#include "core/program/app.h"
+#include "core/program/together.h"
 
 #include "base/memory.h"
 #include "base/philox.h"
@@ -58,7 +58,8 @@ bool app_open_data(App *a, bool to_train, Error *e)
                    ? false
                    : fail(e, "%s; the run %s was trained on it: give its present location with --data", e->text,
                           a->run->path);
-    return app_same_data(a, a->kind->data(a).sha256, to_train, e);
+    const DataNote data = a->kind->data(a);
+    return app_same_data(a, data.sha256, to_train, e) && (to_train || together_agree(a, &data, e));
 }
 
 void dataset_close(Dataset *d)

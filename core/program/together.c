@@ -12,11 +12,11 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { THINGS = 7, VALUE = 65 };
+enum { THINGS = 8, VALUE = 65 };
 static const char *const things[THINGS] = {"another byte order",         "another version of the program",
                                            "another executable file",    "other instructions (ATTEND_CPU)",
                                            "other options of its model", "other options of training",
-                                           "other content of its data"};
+                                           "other options of this call", "other content of its data"};
 
 typedef struct Hello {
     char value[THINGS][VALUE];
@@ -71,9 +71,10 @@ static bool introduce(Hello *h, const App *a, const DataNote *data, Error *e)
     put_sum(h->value[1], version, strlen(version));
     put_executable(h->value[2]);
     snprintf(h->value[3], VALUE, "%s", level ? level->name : "");
-    snprintf(h->value[6], VALUE, "%s", data ? data->sha256 : "");
+    snprintf(h->value[7], VALUE, "%s", data ? data->sha256 : "");
     return put_options(h->value[4], a->command_line, OPTION_MODEL, e) &&
-           put_options(h->value[5], a->command_line, OPTION_TRAINING, e);
+           put_options(h->value[5], a->command_line, OPTION_TRAINING, e) &&
+           put_options(h->value[6], a->command_line, OPTION_HERE, e);
 }
 
 /* Each process could have measured otherwise, and another choice rounds otherwise: all take those of rank 0. */

@@ -2,8 +2,10 @@
 #include "core/search/translate.h"
 
 #include "base/memory.h"
+#include "base/ranks.h"
 #include "core/nn/loss.h"
 #include "core/search/member.h"
+#include "core/search/together.h"
 #include "kernels/cost/cost.h"
 
 #include <assert.h>
@@ -276,12 +278,16 @@ static bool translate_batch(Translator *t, Worker *w, size_t batch, Error *e)
     return finish(w, e) && fine;
 }
 
+static size_t ranks_of(const TranslateOptions *o) { return o->together ? ranks_count() : 1; }
+
+/* Processes take batches in turn, and workers what their process has. */
 static void work(void *argument, size_t number)
 {
     Translator *t = argument;
     Worker *w = &t->worker[number];
     w->failed = false;
-    for (size_t i; !w->failed && (i = atomic_fetch_add(&t->next, 1)) < t->batches;)
+    const size_t ranks = ranks_of(&t->options);
+    for (size_t i; !w->failed && (i = ranks_own() % ranks + ranks * atomic_fetch_add(&t->next, 1)) < t->batches;)
         w->failed = !translate_batch(t, w, i, &w->error);
 }
 
@@ -326,7 +332,7 @@ static bool run_batches(Translator *t, size_t count, Error *e)
     for (size_t i = 0; i < t->options.workers; i++)
         if (t->worker[i].failed)
             return fail(e, "%s", t->worker[i].error.text);
-    return true;
+    return ranks_of(&t->options) == 1 || answers_share(t->translations, count, e);
 }
 
 bool translator_run(Translator *t, const Sentence *sentences, size_t count, Translation *translations, Error *e)
@@ -437,7 +443,7 @@ bool translator_open(Translator **out, const TranslateNetwork *n, const Weights 
     bool fine = prepare(t, n, w, o, e);
     t->worker = memory_get(o->workers, sizeof *t->worker);
     fine = fine && (t->worker || memory_error(e, "workers", o->workers, sizeof *t->worker)) &&
-           (o->pool || pool_open(&t->own_pool, o->workers, o->workers > 1, e));
+           (o->pool || pool_open(&t->own_pool, o->workers, o->workers > 1 && ranks_of(o) == 1, e));
     t->pool = o->pool ? o->pool : t->own_pool;
     for (size_t i = 0; fine && i < o->workers; i++)
         fine = worker_open(&t->worker[i], t, w->k, t->plan, e);

@@ -32,6 +32,7 @@ typedef struct TranslateOptions {
                            * is a batch of its own */
     size_t workers, team; /* cores: workers times team (0: 1) */
     Pool *pool;           /* of this many workers, which outlives it; NULL: one of its own */
+    bool together;        /* processes share the batches (base/ranks.h): all make the same calls, and get all answers */
     bool hold;            /* weights do not change while it is open: faster, with a copy of them for each worker */
 } TranslateOptions;
 

@@ -26,7 +26,7 @@ typedef struct Loop {
     LoopOptions options;
     Progression at;
     bool (*sample)(void *self, uint64_t step, Error *e); /* something to read; may be NULL */
-    /* A figure of what was learned, made at each evaluation; NaN: none this time. May be NULL. */
+    /* A figure of what was learned, made at each evaluation by all processes; NaN: none this time. May be NULL. */
     bool (*evaluate)(void *self, double *figure, Error *e);
     const char *figure_name, *figure_unit; /* how that figure is called, and its unit: "BLEU", "0 to 100" */
     void *self;                            /* the argument of both */
