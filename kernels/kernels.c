@@ -65,8 +65,8 @@ void download_floats(const Kernels *k, Stream *s, float *to, const void *from, s
 
 const char *number_type_name(NumberType type)
 {
-    static const char *const names[] = {"f32", "bf16", "f64", "tf32"};
-    return type <= NUMBER_TF32 ? names[type] : "?";
+    static const char *const names[] = {"f32", "bf16", "f64", "tf32", "int8"};
+    return type <= NUMBER_INT8 ? names[type] : "?";
 }
 
 static bool is_there(const Kernels *k, Error *e) { return !k->there || k->there(e); }
@@ -112,9 +112,33 @@ static const Kernels *open_table(size_t i, Error *e)
     return &whole[i];
 }
 
+/* f32 with another linear map. */
+static const Kernels *find_int8(const char *device, Error *e)
+{
+    static Kernels rounding[2]; /* plain's, cpu's */
+    const bool mine = strcmp(device, "mine") == 0;
+    const Kernels *f32 = mine ? NULL : kernels_find(device, NUMBER_F32, e);
+    if (!f32 && !mine)
+        return NULL;
+    if (!f32 || !f32->linear_int8) {
+        fail(e, "device %s does not support int8; plain and cpu do", device);
+        return NULL;
+    }
+    Kernels *k = &rounding[strcmp(device, "cpu") == 0];
+    if (!k->backend) {
+        *k = *f32;
+        k->type = NUMBER_INT8;
+        k->linear_forward = k->linear_int8;
+        k->linear_backward = NULL;
+    }
+    return k;
+}
+
 const Kernels *kernels_find(const char *device, NumberType type, Error *e)
 {
     bool known = false;
+    if (type == NUMBER_INT8)
+        return find_int8(device, e);
     if (strcmp(device, "mine") == 0)
         return mine_find(type, e);
     if (strcmp(device, "cpu") == 0 && !tuning_ready(e))

@@ -24,8 +24,19 @@ extern "C" {
 #endif
 
 /* The types of stored numbers; and TF32: f32 whose products may round what they read to 10 bits of fraction, as a GPU's
- * tensor cores do, and sum in f32. */
-typedef enum NumberType { NUMBER_F32, NUMBER_BF16, NUMBER_F64, NUMBER_TYPES, NUMBER_TF32 = NUMBER_TYPES } NumberType;
+ * tensor cores do, and sum in f32; and INT8: f32 whose linear maps are linear_int8, and which cannot train. */
+typedef enum NumberType {
+    NUMBER_F32,
+    NUMBER_BF16,
+    NUMBER_F64,
+    NUMBER_TYPES,
+    NUMBER_TF32 = NUMBER_TYPES,
+    NUMBER_INT8
+} NumberType;
+
+/* Of linear_int8: rows of nothing larger count as zeros; longer rows are not rounded, because their sums would not fit. */
+#define INT8_LEAST 1e-30f
+enum { INT8_MOST = 1 << 16 };
 
 /* Where operations run: a processor's team of cores with their scratch memory, or a GPU's stream. Each backend has its
  * own; operations on one stream happen in order. */

@@ -45,6 +45,12 @@ OPERATION(linear_backward,
            bool relu, size_t n, size_t in, size_t out),
           (s, dx, add, dw, dbias, dy, y, x, w, relu, n, in, out))
 
+/* linear_forward in whole numbers of 8 bits, for inference: rows of x and of w are rounded to 127 steps either way. */
+OPTIONAL_OPERATION(linear_int8,
+                   (Stream *s, void *y, bool real_output, const void *x, const void *w, const void *bias, bool relu,
+                    size_t n, size_t in, size_t out),
+                   (s, y, real_output, x, w, bias, relu, n, in, out))
+
 /* y [N,D] = (x - mean) * rstd * gain + bias for each vector of x [N,D]. Saves mean [N], rstd [N] (real).
  * mean NULL: it counts as 0 (RMSNorm). bias and dbias NULL: there is none. */
 OPERATION(norm_forward,

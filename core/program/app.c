@@ -164,12 +164,22 @@ bool app_stored_weights(const App *a, Weights *w, Stream *s, Error *e)
     return fine;
 }
 
+/* Weights are rounded once, not in each call. (Copies for products of other types would take as much memory again.) */
+static void hold_rounded(const Trainer *trainer)
+{
+    const Kernels *k = trainer->options.k;
+    for (size_t i = 0; k->type == NUMBER_INT8 && k->hold && i < trainer->options.workers; i++)
+        k->hold(trainer->worker[i].stream, trainer->weights.numbers, trainer->weights.parameters->whole * k->number);
+}
+
 bool app_open_trainer(App *a, Trainer *trainer, Error *e)
 {
     TrainerOptions options;
     if (app_trainer_options(a, &options, false, e) && trainer_open(trainer, &options, a->parameters, &a->task, e) &&
-        app_stored_weights(a, &trainer->weights, trainer->worker[0].stream, e))
+        app_stored_weights(a, &trainer->weights, trainer->worker[0].stream, e)) {
+        hold_rounded(trainer);
         return true;
+    }
     trainer_close(trainer);
     return false;
 }

@@ -84,6 +84,8 @@ bool setup_trainer(TrainerOptions *c, const SharedOptions *o, const Parameters *
                           .ema = o->ema,
                           .seed = (uint32_t)o->seed};
     Adam *adam = &c->optimizer.adam;
+    if (training && o->precision == NUMBER_INT8)
+        return fail(e, "--precision int8 is for networks that have been trained: train in f32 or bf16");
     if (o->shard && optimizer_kind(o->optimizer)->numbers)
         return fail(e, "--shard: the state of %s is too small to be divided: leave --shard out",
                     optimizer_kind(o->optimizer)->name);

@@ -80,8 +80,8 @@ static const OptionChoice devices[] = {{"cpu", DEVICE_CPU},
                                        {"emulated", DEVICE_EMULATED},
                                        {"checked", DEVICE_CHECKED},
                                        {NULL, 0}};
-static const OptionChoice precisions[] = {
-    {"f32", NUMBER_F32}, {"bf16", NUMBER_BF16}, {"f64", NUMBER_F64}, {"tf32", NUMBER_TF32}, {NULL, 0}};
+static const OptionChoice precisions[] = {{"f32", NUMBER_F32},   {"bf16", NUMBER_BF16}, {"f64", NUMBER_F64},
+                                          {"tf32", NUMBER_TF32}, {"int8", NUMBER_INT8}, {NULL, 0}};
 static const OptionChoice axes[] = {{"step", OVER_STEP}, {"tokens", OVER_TOKENS}, {"time", OVER_TIME}, {NULL, 0}};
 static const OptionChoice plotted[] = {{"picture", PLOTTED_PICTURE}, {"events", PLOTTED_EVENTS}, {NULL, 0}};
 static const OptionChoice figures[] = {{"validation", LOG_VALID},
@@ -205,7 +205,7 @@ const Option shared_options[] = {
     {"shard", 0, OPTION_YES_NO, OPTION_TRAINING, BUILD, AT(shard), NULL, NULL, "of several processes (mpirun), each keeps a part of the optimizer's moments and moves those weights; a run may go on with it or without (default no)"},
     {"team", 0, OPTION_SIZE, OPTION_TRAINING, RUN | HEADS, AT(team), "0", "[0,1024]", "cores per worker (0: 1, or all for a single worker)"},
     {"device", 0, OPTION_CHOICE, OPTION_TRAINING, RUN | BUILD | HEADS, AT(device), "cpu", .choices = devices, "where to compute (mine: your own kernels, see course/README.md; cuda: a GPU; emulated, checked: GPU kernels on the CPU, slowly)"},
-    {"precision", 0, OPTION_CHOICE, OPTION_TRAINING, RUN | BUILD | HEADS, AT(precision), "f32", .choices = precisions, "number type of activations (tf32: f32, but a GPU rounds the operands of products)"},
+    {"precision", 0, OPTION_CHOICE, OPTION_TRAINING, RUN | BUILD | HEADS, AT(precision), "f32", .choices = precisions, "number type of activations (tf32: f32, but a GPU rounds the operands of products; int8: f32, but linear maps round to 8 bits, and nothing trains)"},
     {"recompute", 0, OPTION_YES_NO, OPTION_TRAINING, BUILD, AT(recompute), "no", NULL, "drop a block's activations and recompute them in the backward pass, to save memory"},
 
     /* of this call */

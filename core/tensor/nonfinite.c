@@ -37,7 +37,7 @@ static Store store_of(const Kernels *k, bool real)
 {
     if (k->type == NUMBER_F64)
         return STORE_F64;
-    return real || k->type == NUMBER_F32 ? STORE_F32 : STORE_BF16;
+    return real || k->type != NUMBER_BF16 ? STORE_F32 : STORE_BF16;
 }
 
 void tape_check(Tape *t, const Tensor *y, const char *what, const Parameter *p)

@@ -92,14 +92,26 @@ static void embed_backward(Stream *s, void *dtable, void *dpositions, const void
     count(s, AT_embed_backward, 0, n * d, n * d * (dpositions ? 4 : 2));
 }
 
+static void count_linear(Stream *s, int operation, bool real_output, const void *bias, size_t n, size_t in, size_t out)
+{
+    size_t numbers = n * in + in * out, reals = bias ? out : 0;
+    *(real_output ? &reals : &numbers) += n * out;
+    count(s, operation, 2.0 * (double)n * (double)in * (double)out, numbers, reals);
+    s->last.in = in, s->last.out = out;
+}
+
 static void linear_forward(Stream *s, void *y, bool real_output, const void *x, const void *w, const void *bias,
                            bool relu, size_t n, size_t in, size_t out)
 {
     (void)y, (void)x, (void)w, (void)relu;
-    size_t numbers = n * in + in * out, reals = bias ? out : 0;
-    *(real_output ? &reals : &numbers) += n * out;
-    count(s, AT_linear_forward, 2.0 * (double)n * (double)in * (double)out, numbers, reals);
-    s->last.in = in, s->last.out = out;
+    count_linear(s, AT_linear_forward, real_output, bias, n, in, out);
+}
+
+static void linear_int8(Stream *s, void *y, bool real_output, const void *x, const void *w, const void *bias, bool relu,
+                        size_t n, size_t in, size_t out)
+{
+    (void)y, (void)x, (void)w, (void)relu;
+    count_linear(s, AT_linear_int8, real_output, bias, n, in, out);
 }
 
 static void linear_backward(Stream *s, void *dx, bool add, void *dw, void *dbias, void *dy, const void *y,
@@ -529,7 +541,7 @@ const Kernels *cost_kernels(NumberType type)
     static Kernels tables[NUMBER_TYPES];
     static bool (*const opens[])(Stream **, size_t, Error *) = {open_f32, open_bf16, open_f64};
     static const size_t number[] = {4, 2, 8}, real[] = {4, 4, 8};
-    size_t i = type == NUMBER_TF32 ? NUMBER_F32 : type;
+    size_t i = type < NUMBER_TYPES ? type : NUMBER_F32;
     Kernels k = entries;
     k.type = (NumberType)i;
     k.number = number[i], k.real = real[i];

@@ -77,6 +77,7 @@ INLINE void store_gradient(Number *p, bool add, Vec v, size_t n) { store(p, add 
 #include "embed.c"
 #include "rows.c"
 #include "linear.c"
+#include "int8.c"
 #include "norm.c"
 #include "add.c"
 #include "activation.c"

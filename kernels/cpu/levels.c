@@ -6,6 +6,8 @@
 
 /* What each level needs. (Makefile: LEVEL_v3 and so on; a build for one processor asks elsewhere, core/cli/processor.c.) */
 #if defined __x86_64__
+#include <cpuid.h>
+
 static const char *first_missing(const char *level)
 {
     const int v = strcmp(level, "single") == 0 ? 0 : strcmp(level, "v4_bf16") == 0 ? 5 : level[1] - '0';
@@ -106,6 +108,18 @@ const Kernels *cpu_kernels(NumberType type)
 {
     const CpuLevel *found = cpu_level(NULL), *l = found ? found : cpu_levels, *wide = cpu_widening(l);
     return type != NUMBER_BF16 ? l->f32 : tuning_now.widening && wide ? wide->bf16 : l->bf16;
+}
+
+bool cpu_has_vnni(bool wide)
+{
+#if defined __x86_64__
+    unsigned a = 0, b, c, d;
+    if (wide)
+        return __builtin_cpu_supports("avx512vnni");
+    return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 4 & 1);
+#else
+    return (void)wide, false;
+#endif
 }
 
 bool cpu_there(Error *e) { return cpu_level(e) != NULL; }

@@ -33,6 +33,7 @@
 #define stream_hold     CPU_NAME(stream_hold, CPU_LEVEL)
 #define stream_scratch  CPU_NAME(stream_scratch, CPU_LEVEL)
 #define stream_floats   CPU_NAME(stream_floats, CPU_LEVEL)
+#define stream_keep     CPU_NAME(stream_keep, CPU_LEVEL)
 #define stream_share    CPU_NAME(stream_share, CPU_LEVEL)
 #define stream_share_on CPU_NAME(stream_share_on, CPU_LEVEL)
 

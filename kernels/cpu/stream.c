@@ -3,11 +3,18 @@
 
 #include "base/memory.h"
 #include "kernels/cpu/cpu.h"
+#include "kernels/cpu/level.h"
 #include "kernels/cpu/tile.h"
 
 enum {
     LINE = 64,
     NEAR = 1 << 14 /* bytes: biases and norms are between weights */
+};
+
+struct Kept {
+    const void *of;
+    void *bytes;
+    size_t size;
 };
 
 const char *cpu_bf16_note(void)
@@ -24,6 +31,7 @@ bool stream_open(Stream **s, size_t team, Error *e)
     if (!new)
         return memory_error(e, "a stream of operations", 1, sizeof *new);
     new->members = team ? team : 1;
+    new->by_four = WIDTH >= 8 && cpu_has_vnni(WIDTH == 16);
     new->matmul = memory_get(new->members, sizeof *new->matmul);
     bool fine = new->matmul || memory_error(e, "a stream of operations", new->members, sizeof *new->matmul);
     fine = fine && (new->members == 1 || pool_open(&new->team, new->members, true, e));
@@ -44,6 +52,9 @@ void stream_close(Stream *s)
     pool_close(s->team);
     memory_free(s->scratch);
     memory_free(s->floats);
+    for (size_t i = 0; i < s->kept_count; i++)
+        memory_free(s->kept[i].bytes);
+    memory_free(s->kept);
     memory_free(s);
 }
 
@@ -83,6 +94,35 @@ float *stream_floats(Stream *s, size_t count)
     }
     s->failed = s->failed || (count && !s->floats);
     return s->floats;
+}
+
+static struct Kept *kept_of(Stream *s, const void *weights, bool held, size_t size)
+{
+    for (size_t i = 1; held && i < s->kept_count; i++)
+        if (s->kept[i].of == weights && s->kept[i].size == size)
+            return &s->kept[i];
+    const size_t more = held ? 1 : 0, count = s->kept_count ? s->kept_count + more : 1 + more;
+    if (!memory_grow(&s->kept, &s->kept_capacity, count, sizeof *s->kept, "", NULL))
+        return NULL;
+    for (; s->kept_count < count; s->kept_count++)
+        s->kept[s->kept_count] = (struct Kept){.of = s->kept_count ? weights : NULL};
+    return &s->kept[held ? count - 1 : 0];
+}
+
+void *stream_keep(Stream *s, const void *weights, size_t bytes, size_t size, bool *fresh)
+{
+    const char *from = weights;
+    const Matmul *m = &s->matmul[0];
+    const bool held = from >= m->held && from + bytes <= m->held_end;
+    struct Kept *kept = kept_of(s, weights, held, size);
+    *fresh = !held || !kept || !kept->bytes;
+    if (kept && kept->size < size) {
+        memory_free(kept->bytes);
+        kept->bytes = memory_get(size, 1);
+        kept->size = kept->bytes ? size : 0;
+    }
+    s->failed = s->failed || !kept || !kept->bytes;
+    return kept ? kept->bytes : NULL;
 }
 
 typedef struct Shared {

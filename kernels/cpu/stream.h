@@ -14,8 +14,11 @@ struct Stream {
     bool backwards; /* it was shared out from the last member to the first */
     void *scratch;  /* each member's part, one after another */
     size_t scratch_size;
-    float *floats; /* what attention has widened */
+    float *floats; /* what stream_floats has given */
     size_t float_count;
+    bool by_four;      /* the processor has VNNI instructions: four products of 8 bits at once */
+    struct Kept *kept; /* what operations have made of weights; the first is of those that may change */
+    size_t kept_count, kept_capacity;
     bool failed;    /* memory ran out; `finish` says so */
     Matmul *matmul; /* one a member */
 };
@@ -32,6 +35,10 @@ void *stream_scratch(Stream *s, size_t bytes);
 
 /* This many floats for the whole team, beside scratch memory, or NULL (and failed); kept likewise. */
 float *stream_floats(Stream *s, size_t count);
+
+/* This many bytes for what an operation makes of some weights. *fresh: they do not hold it yet. They do if an earlier
+ * call asked for the same, and the weights are among those of stream_hold. NULL (and failed): there is no memory. */
+void *stream_keep(Stream *s, const void *weights, size_t bytes, size_t size, bool *fresh);
 
 /* Runs work(argument, member, first, end) on parts of 0 .. n-1, one a member, each a multiple of `grain` long but the
  * last. Every number is computed by one member, so results do not depend on the team. */

@@ -65,6 +65,7 @@ static void store_gradient(Number *gradient, bool add, Real value)
 #include "device.c"
 #include "embed.c"
 #include "linear.c"
+#include "int8.c"
 #include "norm.c"
 #include "add.c"
 #include "activation.c"
@@ -101,6 +102,7 @@ const Kernels TABLE = {
     .upload = copy,
     .download = copy,
     .finish = device_finish,
+    .linear_int8 = linear_int8,
 #define OPTIONAL_OPERATION(name, arguments, names)
 #define OPERATION(name, arguments, names) .name = name,
 #include "kernels/operations.h"

@@ -96,7 +96,8 @@ const Kernels *profile_over(const Kernels *inner)
     static Kernels tables[NUMBER_TYPES];
     static bool (*const opens[NUMBER_TYPES])(Stream **, size_t, Error *) = {
         [NUMBER_F32] = open_f32, [NUMBER_BF16] = open_bf16, [NUMBER_F64] = open_f64};
-    Kernels *k = &tables[inner->type];
+    const NumberType type = inner->type < NUMBER_TYPES ? inner->type : NUMBER_F32;
+    Kernels *k = &tables[type];
     assert(inner->on_host && inner->close != close_stream);
     inner_of[inner->type] = inner;
     *k = *inner;

@@ -528,6 +528,27 @@ START_TEST(the_speed_is_said)
     said_free(&s);
 }
 
+/* Rounding may change a choice between nearly equal translations, and no other. plain computes the same. */
+START_TEST(int8_translates_nearly_all_alike)
+{
+    const char *run = learnt();
+    Buffer text = {0};
+    size_t same = 0;
+    add_sources(&text, SENTENCES);
+    Said int8 = translated(run, &text, "--precision int8"),
+         plain = translated(run, &text, "--precision int8 --device plain --workers 1"),
+         again = translated(run, &text, "--workers 1");
+    ck_assert_str_eq(int8.out, plain.out);
+    char *a = int8.out, *b = again.out;
+    for (size_t i = 0; i < SENTENCES; i++)
+        same += !strcmp(take_line(&a), take_line(&b));
+    ck_assert_msg(same >= SENTENCES * 9 / 10, "%zu", same);
+    said_free(&int8);
+    said_free(&plain);
+    said_free(&again);
+    buffer_free(&text);
+}
+
 /* --- what cannot be --- */
 
 START_TEST(what_cannot_be_is_refused)
@@ -538,6 +559,9 @@ START_TEST(what_cannot_be_is_refused)
     refused(2, "--format", "translate --run %s --format marian", run);
     refused(1, "/no/such/file", "translate --run %s --file /no/such/file", run);
     refused(1, "cannot read", "translate --run %s --file %s", run, run); /* a folder */
+    refused(1, "--precision int8 is for networks that have been trained", "train --run %s-8 " TINY " --precision int8",
+            run);
+    refused(1, "device mine does not support int8", "translate --run %s --precision int8 --device mine", run);
     refused(1, "has no average.safetensors", "translate --run %s --weights average", run);
 }
 
@@ -590,6 +614,7 @@ int main(int argc, char **argv)
                                  TEST(json_has_an_object_a_line),
                                  TEST(fairseq_has_subwords_beside_words),
                                  TEST(the_speed_is_said),
+                                 TEST(int8_translates_nearly_all_alike),
                                  TEST(what_cannot_be_is_refused),
                                  TEST(numbers_that_are_none_are_no_translation),
                                  TEST(an_output_that_is_full_is_said)};

@@ -188,6 +188,7 @@ static void call_activations(const Kernels *k, Stream *s)
     k->embed_forward(s, p, i, i, p, p, 1, drop, p, 3, 4);
     k->embed_backward(s, p, p, p, i, i, 1, drop, p, 3, 4);
     k->linear_forward(s, p, true, p, p, NULL, false, 3, 4, 5);
+    k->linear_int8(s, p, true, p, p, NULL, false, 3, 4, 5);
     k->linear_backward(s, p, true, p, p, p, p, p, p, true, 3, 4, 5);
     k->norm_forward(s, p, p, p, p, p, p, 1e-5, 3, 4);
     k->norm_backward(s, p, true, p, p, p, p, p, p, p, 3, 4);
