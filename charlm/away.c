@@ -1,6 +1,8 @@
 /* See away.h. */
 #include "charlm/away.h"
 
+#include "core/program/network.h"
+
 #include <math.h>
 
 static void measure(Away *w)
@@ -11,7 +13,7 @@ static void measure(Away *w)
     w->heads = model_size(m, "heads");
     w->kv_heads = model_size(m, "kv-heads") ? model_size(m, "kv-heads") : w->heads;
     w->head_size = model_size(m, "head-size") ? model_size(m, "head-size") : w->dim / w->heads;
-    w->ff = model_size(m, "ff") ? model_size(m, "ff") : 4 * w->dim;
+    w->ff = network_ff(model_size(m, "ff"), w->dim, model_is(m, "gate", "yes"));
     w->depth = model_size(m, "depth");
     w->context = model_size(m, "context");
     w->epsilon = model_epsilon(m);

@@ -167,6 +167,12 @@ void network_prepare(Parameters *p, const SharedOptions *o)
     p->branch_init = (BranchInit)o->branch_init;
 }
 
+size_t network_ff(size_t ff, size_t dim, bool gate)
+{
+    const size_t thirds = 8 * dim / 3, part = 16; /* which products like */
+    return ff ? ff : gate ? (thirds < part ? thirds : thirds / part * part) : 4 * dim;
+}
+
 BlockOptions network_block(const SharedOptions *o)
 {
     size_t key_size = o->head_size ? o->head_size : o->dim / o->heads;
@@ -202,7 +208,7 @@ BlockOptions network_block(const SharedOptions *o)
                                     .span_ramp = o->adaptive_span,
                                     .span_loss = o->span_loss /
                                                  (o->r_drop > 0 ? 2 : 1)}}, /* r-drop reads a batch twice */
-        .ff = o->ff ? o->ff : 4 * o->dim,
+        .ff = network_ff(o->ff, o->dim, o->gate),
         .activation = (Activation)o->activation,
         .gate = o->gate,
         .experts = {.count = o->experts, .chosen = chosen_experts(o), .load_loss = o->load_loss},

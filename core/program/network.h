@@ -16,6 +16,9 @@ void network_prepare(Parameters *p, const SharedOptions *o);
 EmbeddingOptions network_embedding(const SharedOptions *o, size_t vocabulary);
 StackOptions network_stack(const SharedOptions *o, const char *blocks, const char *norm);
 
+/* The hidden width of a feed-forward network; of one with a gate, which has three maps, two thirds of the usual. */
+size_t network_ff(size_t ff, size_t dim, bool gate);
+
 /* Of a block that sees what is before; distances reach over the whole context. */
 BlockOptions network_block(const SharedOptions *o);
 

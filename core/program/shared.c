@@ -115,7 +115,7 @@ const Option shared_options[] = {
     {"value-size", 0, OPTION_SIZE, OPTION_MODEL, BUILD, AT(value_size), "0", "[0,65536]", "width of a value (0: the same as --head-size)"},
     {"depth", 'd', OPTION_SIZE, OPTION_MODEL, BUILD, AT(depth), "12", "[0,4096]", "number of blocks"},
     {"loops", 0, OPTION_SIZE, OPTION_MODEL, BUILD, AT(loops), NULL, "[1,4096]", "how many times the chain of blocks runs, with the same weights (default 1)"},
-    {"ff", 0, OPTION_SIZE, OPTION_MODEL, BUILD, AT(ff), "0", "[0,1048576]", "hidden width of the feed-forward network (0: 4 dim)"},
+    {"ff", 0, OPTION_SIZE, OPTION_MODEL, BUILD, AT(ff), "0", "[0,1048576]", "hidden width of the feed-forward network (0: 4 dim; with --gate 8/3 dim, in sixteens)"},
     {"context", 'C', OPTION_SIZE, OPTION_MODEL, BUILD | PLOT, AT(context), "256", "[1,1048576]", "how many positions the model reads at once"},
     {"registers", 0, OPTION_SIZE, OPTION_MODEL, BUILD, AT(registers), NULL, "[1,1024]", "learned vectors before each text (encdec: source), of --context's positions, that are no tokens and that all positions see (none given: 0)"},
     {"window", 0, OPTION_SIZE, OPTION_MODEL, BUILD, AT(window), "0", NULL, "how many keys a query sees (0: all)"},
