@@ -142,17 +142,19 @@ bool settings_load(const Run *run, Options *o, char *hash, Error *e)
     return fine;
 }
 
-/* What the environment pins comes last, so that it counts. A run without a record is of a version that had these
- * choices and no others. */
+/* What the environment pins counts. A run without a record is of a version that had these choices and no others. */
 static bool keep_tuning(const char *kept, Error *e)
 {
     const char *pinned = getenv("ATTEND_TUNING");
-    Buffer both = {0};
-    buffer_print(&both, "%s%s%s", kept ? kept : "default", pinned ? " " : "", pinned ? pinned : "");
-    bool fine = !both.failed || fail(e, "out of memory for a run's choices");
-    if (fine && both.text[strspn(both.text, " ")])
-        setenv("ATTEND_TUNING", both.text, 1);
-    buffer_free(&both);
+    Tuning t = tuning_default;
+    Buffer text = {0};
+    if (!tuning_parse(&t, kept ? kept : "default", e) || (pinned && !tuning_parse(&t, pinned, e)))
+        return false;
+    tuning_text(&t, &text);
+    bool fine = !text.failed || fail(e, "out of memory for a run's choices");
+    if (fine)
+        setenv("ATTEND_TUNING", text.text, 1);
+    buffer_free(&text);
     return fine;
 }
 
