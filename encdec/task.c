@@ -231,10 +231,8 @@ static bool suits(EncDec *c, Error *e)
         return refuse(c, e, "--context is 1: a sentence of one subword and its </s> needs 2");
     if (c->options->bpe_dropout > 0 && c->options->type != SUBWORDS_BPE)
         return refuse(c, e, "--bpe-dropout drops merges of byte pairs, and needs --type bpe");
-    if (c->options->guided > 0 && (c->options->bpe_dropout > 0 || c->options->shared.precision == NUMBER_BF16))
-        return refuse(c, e,
-                      "--guided-alignment needs fixed subwords and scores in f32: leave out --bpe-dropout and "
-                      "--precision bf16");
+    if (c->options->guided > 0 && c->options->bpe_dropout > 0)
+        return refuse(c, e, "--guided-alignment needs fixed subwords: leave out --bpe-dropout");
     const SharedOptions *s = &c->options->shared;
     const size_t depth = c->options->decoder_depth ? c->options->decoder_depth : s->depth;
     if (c->options->guided > 0 && (c->options->guided_head >= s->heads || c->options->guided_layer >= depth))

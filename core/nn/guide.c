@@ -9,6 +9,7 @@ typedef struct GuideNode {
     const int32_t *key;
     size_t which;
     void *losses, *lse;
+    void *reals; /* scores as such; NULL: they are reals */
 } GuideNode;
 
 static void guide_back(Tape *t, Node *node)
@@ -17,9 +18,11 @@ static void guide_back(Tape *t, Node *node)
     const size_t which = n->which, rows = n->scores->rows, columns = n->scores->columns;
     bool add;
     void *d = tensor_gradient(t, n->scores, &add);
-    t->k->cross_entropy_forward(t->stream, n->losses, n->lse, t->state, which, n->scores->data, n->key, 0, rows,
-                                columns);
-    t->k->cross_entropy_backward(t->stream, d, add, t->state, which, n->lse, n->scores->data, n->key, 0, rows, columns);
+    const void *scores = n->reals ? n->reals : n->scores->data;
+    if (n->reals)
+        t->k->widen(t->stream, n->reals, n->scores->data, rows * columns);
+    t->k->cross_entropy_forward(t->stream, n->losses, n->lse, t->state, which, scores, n->key, 0, rows, columns);
+    t->k->cross_entropy_backward(t->stream, d, add, t->state, which, n->lse, scores, n->key, 0, rows, columns);
 }
 
 /* The columns of one head, in rows that are padded: [B*T, dk]. */
@@ -55,5 +58,6 @@ void guide(Tape *t, const Guide *g, Tensor *q, Tensor *k, const Attend *how)
     if (n) {
         n->scores = scores, n->key = g->key, n->which = g->which;
         n->losses = tape_reals(t, scores->rows), n->lse = tape_reals(t, scores->rows);
+        n->reals = t->k->number == t->k->real ? NULL : tape_reals(t, scores->rows * scores->columns);
     }
 }

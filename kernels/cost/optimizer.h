@@ -8,6 +8,12 @@ static void accumulate(Stream *s, void *to, const void *from, size_t n)
     count(s, AT_accumulate, 0, 0, 3 * n);
 }
 
+static void widen(Stream *s, void *reals, const void *numbers, size_t n)
+{
+    (void)reals, (void)numbers;
+    count(s, AT_widen, 0, n, n);
+}
+
 static void convert(Stream *s, void *numbers, const void *reals, size_t n)
 {
     (void)numbers, (void)reals;

@@ -19,6 +19,12 @@ static __global__ void convert_kernel(Number *numbers, const float *reals, size_
         numbers[i] = number(reals[i]);
 }
 
+static __global__ void widen_kernel(float *reals, const Number *numbers, size_t n)
+{
+    for (size_t i = thread_number(); i < n; i += thread_count())
+        reals[i] = real(numbers[i]);
+}
+
 static __global__ void squares_naive(double *parts, const float *g, size_t n, size_t chunks)
 {
     for (size_t c = thread_number(); c < chunks; c += thread_count()) {
@@ -120,6 +126,11 @@ static __global__ void adam_rows_kernel(float *w, float *m, float *v, const floa
 static void accumulate(Stream *s, void *to, const void *from, size_t n)
 {
     LAUNCH_EACH(s, accumulate_kernel, n, (float *)to, (const float *)from, n);
+}
+
+static void widen(Stream *s, void *reals, const void *numbers, size_t n)
+{
+    LAUNCH_EACH(s, widen_kernel, n, (float *)reals, (const Number *)numbers, n);
 }
 
 static void convert(Stream *s, void *numbers, const void *reals, size_t n)

@@ -25,6 +25,15 @@ static void convert(Stream *s, void *numbers_, const void *reals_, size_t n)
         numbers[i] = number(reals[i]);
 }
 
+static void widen(Stream *s, void *reals_, const void *numbers_, size_t n)
+{
+    (void)s;
+    const Number *numbers = numbers_;
+    Real *reals = reals_;
+    for (size_t i = 0; i < n; i++)
+        reals[i] = real(numbers[i]);
+}
+
 static void squares(Stream *s, double *parts, const void *g_, size_t n)
 {
     (void)s;

@@ -136,6 +136,19 @@ static void draw_attention(Draw *d, Op *op)
         op->input[op->inputs++] = memory;
         op->lengths = op->lengths || d->taste.memory;
     }
+    own.drawn += 1ull << 30;
+    op->guided = ordered && !op->causal && !op->window && !op->block && !op->lengths && chance(&own, 0.3);
+    op->which = op->guided ? below(&own, LOSSES) : 0;
+}
+
+/* A block of which two run after a memory: causal over both, and no key's place is chosen by anything but rules. */
+static void draw_recurrence(const Draw *d, Op *op, Random *own)
+{
+    op->guided = false;
+    op->recurrent = !d->taste.orderless && !d->taste.memory && op->domain == SIDE_0 && op->norm != NORM_RESIDUAL &&
+                    !op->macaron && !op->again && chance(own, 0.3);
+    if (op->recurrent)
+        op->offsets = op->lengths = false, op->block = op->pattern == PATTERN_LISTS ? 0 : op->block;
 }
 
 static NormKind some_norm(Draw *d)
@@ -211,6 +224,7 @@ static void draw_fields(Draw *d, Op *op)
         op->qk_cosine = op->qk_norm && chance(&own, 0.5);
         op->experts = chance(&own, 0.3) ? 2 + below(&own, 2) : 0;
         op->function = d->taste.smooth ? ACTIVATION_GELU : ACTIVATION_RELU;
+        draw_recurrence(d, op, &own);
         break;
     case LOSS:
         op->columns = 1 + below(r, 9);
@@ -362,6 +376,7 @@ Sketch sketch_draw(uint32_t seed, const Taste *taste)
     size_t most = 3 + below(&d.r, OPS - 8);
     int segments = 0;
     draw_rows(&d);
+    d.s.registers = chance(&(Random){seed, 1ull << 33}, 0.2) ? 1 + seed % REGISTERS : 0;
     d.width[0] = 1 + below(&d.r, 8);
     d.width[1] = 1 + below(&d.r, 12);
     draw_op(&d, EMBED);

@@ -3,13 +3,15 @@
 
 #include "base/philox.h"
 
+#include <string.h>
+
 /* A choice of operation `name` that belongs to a position in a row. */
 static size_t choose(const Sketch *s, size_t name, Origin at, size_t n, uint32_t purpose)
 {
     return (size_t)philox_below(n, s->seed, (uint32_t)name, at.row * 1000 + at.position, purpose);
 }
 
-enum { ID, INDEX, ACROSS, TARGET, SCORED, VALID, STANDS, LISTED, TARGET2 };
+enum { ID, INDEX, ACROSS, TARGET, SCORED, VALID, STANDS, LISTED, TARGET2, LOOK, LOOKS };
 
 static size_t length_of(const Sketch *s, Domain domain, size_t row)
 {
@@ -21,7 +23,9 @@ static void add_position(Ground *g, Domain domain, size_t row, size_t position, 
 {
     size_t n = g->rows[domain].positions++;
     g->origin[domain][n] = (Origin){row, position};
-    g->ids[domain][n] = (int32_t)choose(g->s, OPS + (size_t)domain, g->origin[domain][n], VOCABULARY, ID);
+    g->ids[domain][n] = domain != POOLED && row < SKETCH_ROWS && position < g->s->registers
+                            ? (int32_t)(VOCABULARY + position)
+                            : (int32_t)choose(g->s, OPS + (size_t)domain, g->origin[domain][n], VOCABULARY, ID);
     g->position[domain][n] = row < SKETCH_ROWS ? (int32_t)stands : -1;
 }
 
@@ -107,8 +111,43 @@ static void lay_attention(Ground *g, size_t k, const Part *part)
         g->lists[k].length[b] = (int32_t)choose(g->s, op->name, at, length_of(g->s, keys, at.row) + 1, VALID);
         g->lists[k].offset[b] = (int32_t)choose(g->s, op->name, at, OFFSET + 1, STANDS);
     }
+    for (size_t n = 0; op->guided && n < g->rows[op->domain].positions; n++) {
+        const Origin at = g->origin[op->domain][n];
+        const size_t of_row = at.row < SKETCH_ROWS ? length_of(g->s, keys, at.row) : 0;
+        const bool looks = of_row && choose(g->s, op->name, at, 4, LOOKS);
+        g->lists[k].targets[0][n] = looks ? (int32_t)choose(g->s, op->name, at, of_row, LOOK) : -1;
+    }
     if (op->block)
         lay_blocks(g, k, g->rows[op->domain].longest, g->rows[keys].longest);
+}
+
+/* As core/train/batch.c stages them. */
+static void lay_joined(Ground *g)
+{
+    Rows *own = &g->rows[SIDE_0];
+    Joined *j = &own->joined;
+    size_t n = 0;
+    memset(g->joined.index, 0xff, sizeof g->joined.index); /* -1: of no row */
+    *j = (Joined){.start = g->joined.start,
+                  .position = g->joined.position,
+                  .from_before = g->joined.from_before,
+                  .from_own = g->joined.from_own,
+                  .own = {own->positions, own->longest, g->joined.index, NULL, own->start, g->joined.offset}};
+    for (size_t b = 0; b < own->rows; b++) {
+        const int32_t *before = g->start[SIDE_1] + b, *mine = own->start + b, lead = before[1] - before[0];
+        const size_t all = (size_t)(lead + mine[1] - mine[0]);
+        g->joined.offset[b] = lead;
+        for (int32_t p = 0; p < (int32_t)all; p++, n++) {
+            g->joined.position[n] = p;
+            g->joined.from_before[n] = p < lead ? before[0] + p : -1;
+            g->joined.from_own[n] = p < lead ? -1 : mine[0] + p - lead;
+            if (p >= lead)
+                g->joined.index[mine[0] + p - lead] = (int32_t)n;
+        }
+        g->joined.start[b + 1] = (int32_t)n;
+        j->longest = all > j->longest ? all : j->longest;
+    }
+    j->positions = n;
 }
 
 Ground *ground_new(const Sketch *s, const Part *part)
@@ -117,6 +156,7 @@ Ground *ground_new(const Sketch *s, const Part *part)
     g->s = s;
     for (int domain = 0; domain < DOMAINS; domain++)
         lay_rows(g, (Domain)domain, part);
+    lay_joined(g);
     for (size_t k = 0; k < s->count; k++)
         switch (s->op[k].what) {
         case GATHER: lay_gather(g, k); break;

@@ -24,6 +24,10 @@ typedef struct Ground {
     Origin origin[DOMAINS][GROUND_POSITIONS];
     int32_t ids[DOMAINS][GROUND_POSITIONS], position[DOMAINS][GROUND_POSITIONS], start[DOMAINS][SKETCH_ROWS + 1];
     Lists lists[OPS];
+    struct {
+        int32_t start[SKETCH_ROWS + 1], offset[SKETCH_ROWS], index[GROUND_POSITIONS];
+        int32_t position[2 * GROUND_POSITIONS], from_before[2 * GROUND_POSITIONS], from_own[2 * GROUND_POSITIONS];
+    } joined; /* rows of SIDE_0 after those of SIDE_1 */
 } Ground;
 
 Ground *ground_new(const Sketch *s, const Part *part); /* to be freed with memory_free */

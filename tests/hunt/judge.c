@@ -193,10 +193,19 @@ static bool is_slope(TrainerFixture *t, const Parameter *p)
     return false;
 }
 
+/* A memory is computed with the same weights, but has no gradient: what they change there is not in it. */
+static bool makes_a_memory(const TrainerFixture *t, const Parameter *p)
+{
+    for (size_t k = 0; k < t->c.s->count; k++)
+        if (t->c.s->op[k].recurrent && strtoul(p->name, NULL, 10) == t->c.s->op[k].name)
+            return true;
+    return false;
+}
+
 static bool slopes_agree(TrainerFixture *t)
 {
     for (size_t i = 0; i < t->c.parameters.count; i++)
-        if (is_learned(t, i) && !is_slope(t, parameter(t, i)))
+        if (is_learned(t, i) && !makes_a_memory(t, parameter(t, i)) && !is_slope(t, parameter(t, i)))
             return false;
     return true;
 }

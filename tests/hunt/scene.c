@@ -55,7 +55,7 @@ static bool is_tied(const Sketch *s, size_t k)
 static void add_embedding(Scene *c, size_t k)
 {
     const Op *op = &c->s->op[k];
-    EmbeddingOptions o = {.vocabulary = VOCABULARY,
+    EmbeddingOptions o = {.vocabulary = VOCABULARY + REGISTERS,
                           .context = LENGTH + LONGER,
                           .dim = op->columns,
                           .positions = op->positions,
@@ -84,6 +84,26 @@ static AttentionOptions attention_options(const Op *op, size_t dim)
                               .distances = op->distances};
 }
 
+static Parameter *constants_new(Parameters *p, const Op *op)
+{
+    Parameter *table = parameters_add(p, ROLE_CONSTANT, VOCABULARY + REGISTERS, op->columns, "%zu.constant", op->name);
+    if (table)
+        table->constant = constant;
+    return table;
+}
+
+static void add_recurrent(Parameters *p, Module *m, const Op *op, const BlockOptions *block)
+{
+    Name blocks, norm;
+    const KeyMask mask = {op->window, op->sinks, op->pattern, op->pattern ? op->block : 0, op->stride * op->block};
+    m->constant = constants_new(p, op);
+    m->stack = stack_new(p, &(StackOptions){.block = *block,
+                                            .depth = 2,
+                                            .key_mask = mask,
+                                            .blocks = named(blocks, op, "block"),
+                                            .norm = named(norm, op, "norm")});
+}
+
 static void add_module(Scene *c, size_t k)
 {
     const Op *op = &c->s->op[k];
@@ -91,7 +111,8 @@ static void add_module(Scene *c, size_t k)
     Module *m = &c->module[k];
     size_t in = op->inputs ? c->s->op[op->input[0]].columns : 0;
     AttentionOptions attention = attention_options(op, in);
-    attention.rotary = (RotaryOptions){.context = op->rotary ? LENGTH : 0, .share = op->name % 2 ? 0.5 : 0},
+    attention.rotary = (RotaryOptions){.context = op->rotary ? 2 * LENGTH + LONGER : 0,
+                                       .share = op->name % 2 ? 0.5 : 0},
     attention.qk_norm = op->qk_norm, attention.qk_cosine = op->qk_cosine;
     attention.dim = op->norm == NORM_RESIDUAL ? in / 2 : in;
     BlockOptions block = {.attention = attention,
@@ -110,18 +131,19 @@ static void add_module(Scene *c, size_t k)
     p->sites = 8 * (uint32_t)op->name; /* masks stay when other operations are dropped */
     switch (op->what) {
     case EMBED: add_embedding(c, k); break;
-    case CONSTANT:
-        m->constant = parameters_add(p, ROLE_CONSTANT, VOCABULARY, op->columns, "%zu.constant", op->name);
-        if (m->constant)
-            m->constant->constant = constant;
-        break;
+    case CONSTANT: m->constant = constants_new(p, op); break;
     case LINEAR:
     case SPLIT: m->linear = linear_new(p, in, op->columns, op->bias, named(name, op, "linear")); break;
     case LOSS: m->linear = linear_new(p, in, op->columns, true, named(name, op, "logits")); break;
     case NORM:
     case ADD_NORM: m->norm = norm_new(p, op->norm_kind, in, named(name, op, "norm")); break;
     case ATTENTION: m->attention = attention_new(p, &attention, named(name, op, "attention")); break;
-    case BLOCK: m->block = block_new(p, &block, named(name, op, "block")); break;
+    case BLOCK:
+        if (op->recurrent)
+            add_recurrent(p, m, op, &block);
+        else
+            m->block = block_new(p, &block, named(name, op, "block"));
+        break;
     default: break;
     }
 }
@@ -135,7 +157,7 @@ void scene_open(Scene *c, const Sketch *s)
         if (from < 0)
             add_module(c, k);
         else if (s->op[k].what == LOSS && s->op[from].what == EMBED)
-            c->module[k].linear = linear_tied(c->module[from].embedding.table);
+            c->module[k].linear = linear_last(&c->parameters, c->module[from].embedding.table, 0, VOCABULARY, "");
         else
             c->module[k] = c->module[from];
     }
@@ -143,7 +165,13 @@ void scene_open(Scene *c, const Sketch *s)
         scene_stop(e.text);
 }
 
-void scene_close(Scene *c) { parameters_close(&c->parameters); }
+void scene_close(Scene *c)
+{
+    for (size_t k = 0; k < c->s->count; k++)
+        if (c->s->op[k].shares < 0 && c->s->op[k].recurrent)
+            stack_close(&c->module[k].stack);
+    parameters_close(&c->parameters);
+}
 
 /* ---- weights */
 
@@ -259,12 +287,12 @@ static Tensor *products(Tape *t, const Op *op, Tensor *a, Tensor *b, Tensor *c)
     return product(t, product(t, u, v, &fit, h * n, m), w, &mean, n, c->columns);
 }
 
-static Tensor *constants(Tape *t, const Play *p, size_t k)
+static Tensor *constants(Tape *t, const Play *p, size_t k, Domain domain)
 {
     const Parameter *table = p->c->module[k].constant;
-    const Rows *rows = &p->g->rows[p->c->s->op[k].domain];
+    const Rows *rows = &p->g->rows[domain];
     void *numbers = (void *)(uintptr_t)tape_numbers_of(t, table); /* only read */
-    return gather(t, tape_outside(t, numbers, VOCABULARY, table->shape[1]), rows->ids, rows->positions);
+    return gather(t, tape_outside(t, numbers, VOCABULARY + REGISTERS, table->shape[1]), rows->ids, rows->positions);
 }
 
 /* again: over what it has made, with the scores that it has left */
@@ -274,6 +302,27 @@ static Tensor *run_block(Tape *t, const Block *b, Tensor *x, Attend how, const R
     Tensor *y = block(t, b, x, NULL, &context);
     context.self_scores = y->beside;
     return again ? block(t, b, y, NULL, &context) : y;
+}
+
+/* Whether a loss depends on the value of operation k. */
+static bool counts(const Sketch *s, size_t k)
+{
+    bool needed[OPS] = {0};
+    for (size_t i = s->count; i-- > k;) {
+        needed[i] |= s->op[i].what == LOSS;
+        for (size_t n = 0; needed[i] && n < s->op[i].inputs; n++)
+            needed[s->op[i].input[n]] = true;
+    }
+    return needed[k];
+}
+
+/* Guided only where its result is needed: a part of its queries alone would have a gradient. */
+static Tensor *attention(Tape *t, const Play *p, size_t k, Tensor *x, Tensor *memory, const Attend *how)
+{
+    const Op *op = &p->c->s->op[k];
+    const Guide guide = {.head = op->heads - 1, .key = p->g->lists[k].targets[0], .which = op->which};
+    return multihead_after(t, &p->c->module[k].attention, x, memory, how, NULL, (RowPositions){0}, NULL, NULL,
+                           op->guided && counts(p->c->s, k) ? &guide : NULL);
 }
 
 static Tensor *run_op(Tape *t, const Play *p, size_t k, Tensor *const *value)
@@ -288,7 +337,7 @@ static Tensor *run_op(Tape *t, const Play *p, size_t k, Tensor *const *value)
         x[i] = value[op->input[i]];
     switch (op->what) {
     case EMBED: return embed(t, &m->embedding, rows);
-    case CONSTANT: return constants(t, p, k);
+    case CONSTANT: return constants(t, p, k, op->domain);
     case LINEAR: return op->relu ? linear_relu(t, &m->linear, x[0]) : linear(t, &m->linear, x[0]);
     case NORM: return norm(t, &m->norm, x[0]);
     case ADD: return add(t, x[0], x[1], drop);
@@ -303,8 +352,11 @@ static Tensor *run_op(Tape *t, const Play *p, size_t k, Tensor *const *value)
     case SPLIT: return split(t, p, k, x[0]);
     case TURN: return transpose(t, activate(t, transpose(t, x[0]), ACTIVATION_TANH));
     case PRODUCT: return products(t, op, x[0], x[1], x[2]);
-    case ATTENTION: return multihead(t, &m->attention, x[0], x[1], &how, NULL, (RowPositions){0});
-    case BLOCK: return run_block(t, &m->block, x[0], how, rows, op->again);
+    case ATTENTION: return attention(t, p, k, x[0], x[1], &how);
+    case BLOCK:
+        if (op->recurrent)
+            return stack_recurrent(t, &m->stack, x[0], constants(t, p, k, SIDE_1), rows, &p->g->rows[SIDE_1]);
+        return run_block(t, &m->block, x[0], how, rows, op->again);
     case LOSS: lose(t, p, k, x[0]); break;
     case WHATS: break;
     }

@@ -199,6 +199,8 @@ static void say_attention(Text *t, const Op *op)
         say(t, " memory %zu", op->weights.memory);
     say(t, "%s%s%s%s", op->weights.talking ? " talking" : "", op->weights.sigmoid ? " sigmoid" : "",
         op->sink ? " sink" : "", op->value_gate ? " value gate" : "");
+    if (op->guided)
+        say(t, " guided by loss %zu", op->which);
     if (op->distances.span_ramp > 0)
         say(t, " spans");
     if (op->distances.kind || op->distances.span_ramp > 0)
@@ -230,6 +232,7 @@ static void say_fields(Text *t, const Op *op)
             op->gate ? " gate" : "", op->rotary ? " rotary" : "", op->qk_norm ? " qk-norm" : "",
             op->qk_cosine ? " cosine" : "", op->macaron ? " macaron" : "", op->again ? " twice, residual scores" : "",
             op->bias_free ? " no biases" : "");
+        say(t, "%s", op->recurrent ? " recurrent" : "");
         if (op->experts)
             say(t, " %zu experts", op->experts);
         say_attention(t, op);

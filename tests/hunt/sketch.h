@@ -19,7 +19,8 @@ enum {
     SPARE = 3,   /* positions of no row at most */
     POSITIONS_MOST = SKETCH_ROWS * LENGTH + SPARE,
     VOCABULARY = 7,
-    OFFSET = 3, /* the largest of a query */
+    REGISTERS = 2, /* a table's last vectors, of positions that begin a row */
+    OFFSET = 3,    /* the largest of a query */
     SKETCH_TEXT = 4096
 };
 
@@ -74,10 +75,12 @@ typedef struct Op {
     Pattern pattern;
     WeightOptions weights;
     bool sink, value_gate;
+    bool guided; /* ATTENTION: a head is told where to look, which is a loss; `which` says of which */
     DistanceOptions distances;
     NormPlacement norm;
     NormKind norm_kind;                                        /* NORM, ADD_NORM, BLOCK */
     bool gate, rotary, qk_norm, qk_cosine, macaron, bias_free; /* BLOCK */
+    bool recurrent; /* BLOCK: two of them, which also see what they make of constants of SIDE_1, before each row */
     size_t experts; /* BLOCK; all are chosen: no choice that rounding changes */
 } Op;
 
@@ -85,6 +88,7 @@ typedef struct Sketch {
     uint32_t seed;
     size_t rows;
     size_t length[2][SKETCH_ROWS], spare[2]; /* of SIDE_0 and SIDE_1 */
+    size_t registers;                        /* that each row begins with */
     size_t count;
     Op op[OPS];
 } Sketch;

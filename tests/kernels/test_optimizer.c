@@ -9,9 +9,9 @@
 
 enum { STEPS = 10 };
 
-/* ---- accumulate and convert */
+/* ---- accumulate, convert and widen */
 
-enum { TO, FROM, NUMBERS_OF };
+enum { TO, FROM, NUMBERS_OF, WIDE };
 
 static void pass(const Kernels *k, Stream *s, void *const *at, StepState *state, const Case *c)
 {
@@ -19,6 +19,7 @@ static void pass(const Kernels *k, Stream *s, void *const *at, StepState *state,
     size_t n = c->tensor[TO].rows;
     k->accumulate(s, at[TO], at[FROM], n);
     k->convert(s, at[NUMBERS_OF], at[FROM], n);
+    k->widen(s, at[WIDE], at[NUMBERS_OF], n);
 }
 
 static Case pass_case(size_t n)
@@ -28,10 +29,11 @@ static Case pass_case(size_t n)
     tensor(&c, TO, "to", REALS, ADDED, n, 1);
     tensor(&c, FROM, "from", REALS, READ, n, 1);
     tensor(&c, NUMBERS_OF, "numbers", NUMBERS, WRITTEN, n, 1);
+    tensor(&c, WIDE, "wide", REALS, WRITTEN, n, 1)->stores = 1;
     return c;
 }
 
-START_TEST(accumulate_adds_and_convert_rounds)
+START_TEST(accumulate_adds_convert_rounds_and_widen_keeps)
 {
     static const size_t sizes[] = {0, 1, 2, 15, 17, 1000};
     Case c = pass_case(sizes[_i]);
@@ -47,7 +49,7 @@ START_TEST(accumulate_adds_and_convert_rounds)
 }
 
 /* Ties go to the even neighbour; the largest floats round up to infinity in bf16; NaN stays NaN. */
-START_TEST(convert_keeps_what_is_special)
+START_TEST(convert_and_widen_keep_what_is_special)
 {
     thread_flush(false);
     static const double from[] = {-0.0, 1 + 0x1p-8, 1 + 3 * 0x1p-8, FLT_MAX, INFINITY, NAN, 0x1p-133, 0x1p-149};
@@ -61,6 +63,8 @@ START_TEST(convert_keeps_what_is_special)
             double want = r.k->type == NUMBER_BF16 ? half[i] : from[i], y = result_at(&c, &r, NUMBERS_OF, i, 0);
             bool same = isnan(want) ? isnan(y) : y == want && signbit(y) == signbit(want);
             ck_assert_msg(same || flushed(r.k, from[i], y), "%g became %g", from[i], y);
+            const double wide = result_at(&c, &r, WIDE, i, 0);
+            ck_assert(isnan(y) ? isnan(wide) : (wide == y && signbit(wide) == signbit(y)) || flushed(r.k, y, wide));
             ck_assert(!isnan(from[i]) || isnan(result_at(&c, &r, TO, i, 0)));
         }
     }
@@ -488,8 +492,8 @@ START_TEST(a_second_moment_that_stays_0_need_not_be_there)
 
 int main(int argc, char **argv)
 {
-    static const Test tests[] = {TEST_LOOP(accumulate_adds_and_convert_rounds, 6),
-                                 TEST(convert_keeps_what_is_special),
+    static const Test tests[] = {TEST_LOOP(accumulate_adds_convert_rounds_and_widen_keeps, 6),
+                                 TEST(convert_and_widen_keep_what_is_special),
                                  TEST_LOOP(each_part_is_the_sum_of_squares_of_its_chunk, 7),
                                  TEST_LOOP(a_norm_beyond_the_limit_is_scaled_down_to_it, 6),
                                  TEST_LOOP(a_gradient_that_is_not_finite_sets_the_flag, 3),

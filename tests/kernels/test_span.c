@@ -22,7 +22,7 @@ static void call(const Kernels *k, Stream *s, void *const *at, StepState *state,
                      p->heads);
 }
 
-/* Spans end in the middle between two distances, at numbers that all types have: none disagrees about what is behind. */
+/* Spans end in the middle between two distances, at numbers that all types have: none disagrees about what is beyond. */
 static Case span_case(const Shape *p, uint32_t seed)
 {
     Case c = case_new(call, p, seed);
@@ -62,7 +62,7 @@ START_TEST(every_backend_agrees_with_f64)
     case_ask(case_agrees, span_case(&p, (uint32_t)_i));
 }
 
-/* With a ramp over all distances, because the slope of what is behind a span is that of -infinity. */
+/* With a ramp over all distances, because the slope of what is beyond a span is that of -infinity. */
 START_TEST(gradients_are_slopes)
 {
     Shape p = shape_of(_i);
@@ -77,7 +77,7 @@ static Result table_of(Case *c, double z)
     return case_run(c, &plain_f64, NUMBER_F64);
 }
 
-START_TEST(a_weight_is_whole_within_the_span_and_nothing_behind_its_ramp)
+START_TEST(a_weight_is_whole_within_the_span_and_nothing_beyond_its_ramp)
 {
     const Shape p = {.ahead = 3, .distances = 13, .heads = 1, .ramp = 4};
     Case c = span_case(&p, 2);
@@ -93,7 +93,7 @@ START_TEST(a_weight_is_whole_within_the_span_and_nothing_behind_its_ramp)
     case_free(&c);
 }
 
-/* What is outside of 0 .. 1 counts as these, and what is behind a span gives no gradient, not NaN. */
+/* What is outside of 0 .. 1 counts as these, and what is beyond a span gives no gradient, not NaN. */
 START_TEST(a_span_is_kept_within_0_and_all_distances)
 {
     const Shape p = {.distances = 9, .heads = 1, .ramp = 2};
@@ -132,7 +132,7 @@ START_TEST(the_penalty_counts_in_the_first_micro_batch_alone)
 int main(int argc, char **argv)
 {
     static const Test tests[] = {TEST_LOOP(every_backend_agrees_with_f64, 60), TEST_LOOP(gradients_are_slopes, 24),
-                                 TEST(a_weight_is_whole_within_the_span_and_nothing_behind_its_ramp),
+                                 TEST(a_weight_is_whole_within_the_span_and_nothing_beyond_its_ramp),
                                  TEST(a_span_is_kept_within_0_and_all_distances),
                                  TEST(the_penalty_counts_in_the_first_micro_batch_alone)};
     return suite_run("kernels/span", tests, sizeof tests / sizeof *tests, argc, argv);

@@ -64,7 +64,7 @@ START_TEST(loss_and_gradients_are_those_of_the_formula)
         const char *backend;
         NumberType type;
         double rounding;
-    } on[] = {{"plain", NUMBER_F64, 1e-14}, {"plain", NUMBER_F32, 1e-5}, {"cpu", NUMBER_F32, 1e-5}};
+    } on[] = {{"plain", NUMBER_F64, 1e-14}, {"plain", NUMBER_F32, 1e-5}, {"cpu", NUMBER_F32, 1e-5}, {"cpu", NUMBER_BF16, 0.03}};
     static double q[QUERIES * HEADS * DK], k[KEYS * HEADS * DK], dq[QUERIES * HEADS * DK], dk[KEYS * HEADS * DK];
     const size_t kv_heads = _i % 2 ? 2 : HEADS, head = (size_t)_i % HEADS;
     const Kernels *kernels = kernels_find(on[_i / 4].backend, on[_i / 4].type, NULL);
@@ -90,6 +90,8 @@ START_TEST(loss_and_gradients_are_those_of_the_formula)
         real_put(kernels, w.reals, queries_of->offset + i, q[i]);
     for (size_t i = 0; i < keys_of->count; i++)
         real_put(kernels, w.reals, keys_of->offset + i, k[i]);
+    if (kernels->number != kernels->real)
+        kernels->convert(s, w.numbers, w.reals, p.size);
     t.state = &state, t.gradient = memory_get(p.size, kernels->real);
     for (int training = 0; training < 2; training++) {
         t.training = t.recording = training;
@@ -207,7 +209,7 @@ START_TEST(gradients_of_a_network_are_its_slopes)
 
 int main(int argc, char **argv)
 {
-    static const Test tests[] = {TEST_LOOP(loss_and_gradients_are_those_of_the_formula, 12),
+    static const Test tests[] = {TEST_LOOP(loss_and_gradients_are_those_of_the_formula, 16),
                                  TEST_LOOP(gradients_of_a_network_are_its_slopes, 4)};
     return suite_run("nn/guide", tests, sizeof tests / sizeof *tests, argc, argv);
 }
