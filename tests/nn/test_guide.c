@@ -64,7 +64,10 @@ START_TEST(loss_and_gradients_are_those_of_the_formula)
         const char *backend;
         NumberType type;
         double rounding;
-    } on[] = {{"plain", NUMBER_F64, 1e-14}, {"plain", NUMBER_F32, 1e-5}, {"cpu", NUMBER_F32, 1e-5}, {"cpu", NUMBER_BF16, 0.03}};
+    } on[] = {{"plain", NUMBER_F64, 1e-14},
+              {"plain", NUMBER_F32, 1e-5},
+              {"cpu", NUMBER_F32, 1e-5},
+              {"cpu", NUMBER_BF16, 0.03}};
     static double q[QUERIES * HEADS * DK], k[KEYS * HEADS * DK], dq[QUERIES * HEADS * DK], dk[KEYS * HEADS * DK];
     const size_t kv_heads = _i % 2 ? 2 : HEADS, head = (size_t)_i % HEADS;
     const Kernels *kernels = kernels_find(on[_i / 4].backend, on[_i / 4].type, NULL);
