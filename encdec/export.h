@@ -5,8 +5,9 @@
 #include "core/program/export.h"
 #include "encdec/encdec.h"
 
-bool encdec_export_ctranslate2(Export *x, const Subwords *p, Error *e);
-bool encdec_export_onnx(Export *x, const Subwords *p, Error *e);
+bool encdec_export_ctranslate2(Export *x, const EncDec *c, Error *e);
+bool encdec_export_hf(Export *x, const EncDec *c, Error *e);
+bool encdec_export_onnx(Export *x, const EncDec *c, Error *e);
 
 /* A token as a text of JSON; all in the order of their ids, as a list of texts. */
 void encdec_export_token(Buffer *b, const Subwords *p, int32_t id);

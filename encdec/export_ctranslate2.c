@@ -9,7 +9,6 @@
 #include "core/exchange/ctranslate2.h"
 #include "core/exchange/naming.h"
 #include "core/exchange/text_file.h"
-#include "core/nn/positions.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -30,7 +29,7 @@ static const Sayable says[] = {{"dim", NULL},
                                {"norm", "post|pre"},
                                {"norm-kind", "layer|rms|rms-plain"},
                                {"norm-epsilon", NULL},
-                               {"positions", "sinusoid|learned|none"},
+                               {"positions", "sinusoid|sinusoid-halves|sinusoid-slower|learned|none"},
                                {"distances", "none"},
                                {"attention", NULL},
                                {"score", "scaled-dot"},
@@ -38,6 +37,7 @@ static const Sayable says[] = {{"dim", NULL},
                                {"bias-free", NULL},
                                {"tie", NULL},
                                {"plain-embeddings", NULL},
+                               {"logits-bias", NULL},
                                {"type", NULL},
                                {"tokens", NULL},
                                {"size", NULL},
@@ -90,7 +90,8 @@ static const Naming last_gains[] = {NAMED("encoder/layer_norm/gamma", "encoder.n
                                     NAMED("decoder/layer_norm/gamma", "decoder.norm.weight")};
 static const Naming last_betas[] = {NAMED("encoder/layer_norm/beta", "encoder.norm.bias"),
                                     NAMED("decoder/layer_norm/beta", "decoder.norm.bias")};
-static const Naming tied[] = {NAMED("decoder/embeddings/weight", "embedding.weight")};
+static const Naming tied[] = {NAMED("decoder/embeddings/weight", "embedding.weight"),
+                              NAMED_MAY("decoder/projection/bias", "logits.bias")};
 static const Naming apart[] = {NAMED("encoder/embeddings_0/weight", "source_embedding.weight"),
                                NAMED("decoder/embeddings/weight", "target_embedding.weight"),
                                NAMED_MAY_BOTH("decoder/projection/", "logits")};
@@ -105,21 +106,34 @@ static bool write_rows(const Export *x, const Naming *rows, size_t count, size_t
     return naming_write(&table, &x->weights, t, e);
 }
 
-/* Whatever makes positions, there they are tables. */
+/* Whatever makes positions, there they are tables, of each side: sinusoids are the same for both. */
 static bool add_positions(Export *x, Error *e)
 {
     static const char *const names[] = {"source_position_embedding.weight", "target_position_embedding.weight"};
     const size_t context = model_size(x->model, "context"), dim = model_size(x->model, "dim");
-    const bool computed = model_is(x->model, "positions", "sinusoid");
     for (size_t i = 0; i < 2; i++) {
+        const SafeTensor *one = tensors_find(&x->weights, names[0]);
         if (tensors_find(&x->weights, names[i]))
             continue;
         float *table = tensor_values(names[i], context, dim, e);
-        for (size_t k = 0; table && computed && k < context * dim; k++)
-            table[k] = (float)sinusoid(k / dim, k % dim, dim);
+        if (table && one)
+            memcpy(table, one->data, context * dim * sizeof *table);
         if (!tensors_add(&x->weights, names[i], table, context, dim, e))
             return false;
     }
+    return true;
+}
+
+/* A run that has <pad> never says it. */
+static bool silence_pad(Export *x, const Subwords *p, Error *e)
+{
+    const bool there = tensors_find(&x->weights, "logits.bias");
+    if (!p->pad)
+        return true;
+    if (!there &&
+        !tensors_add(&x->weights, "logits.bias", tensor_values("logits.bias", p->count, 0, e), p->count, 0, e))
+        return false;
+    ((float *)(uintptr_t)tensors_find(&x->weights, "logits.bias")->data)[p->pad] = -1e9f;
     return true;
 }
 
@@ -191,12 +205,13 @@ static bool write_model(Export *x, Error *e)
 static bool write_config(const Export *x, const Subwords *p, Error *e)
 {
     static const char *const ends[] = {"bos_token", "eos_token", "decoder_start_token"};
+    const int32_t ids[] = {END, END, subwords_begin(p)};
     Buffer b = {0};
     buffer_print(&b, "{\"add_source_bos\": false, \"add_source_eos\": true, \"multi_query_attention\": false");
     json_add_member(&b, "layer_norm_epsilon", model_epsilon(x->model));
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         json_add_key(&b, ends[i]);
-        encdec_export_token(&b, p, END);
+        encdec_export_token(&b, p, ids[i]);
     }
     json_add_key(&b, "unk_token");
     encdec_export_token(&b, p, UNKNOWN);
@@ -204,8 +219,8 @@ static bool write_config(const Export *x, const Subwords *p, Error *e)
     return text_file(x->making, "config.json", &b, e);
 }
 
-bool encdec_export_ctranslate2(Export *x, const Subwords *p, Error *e)
+bool encdec_export_ctranslate2(Export *x, const EncDec *c, Error *e)
 {
-    return sayable_all(x->model, says, format, e) && write_model(x, e) && write_config(x, p, e) &&
-           encdec_export_tokens(x, p, "shared_vocabulary.json", e);
+    return sayable_all(x->model, says, format, e) && silence_pad(x, &c->subwords, e) && write_model(x, e) &&
+           write_config(x, &c->subwords, e) && encdec_export_tokens(x, &c->subwords, "shared_vocabulary.json", e);
 }

@@ -14,9 +14,10 @@
 #include <math.h>
 #include <stdio.h>
 
-static const Sayable says[] = {{"window", "0"}, ONNX_SAYS,        {"decoder-depth", NULL}, {"plain-embeddings", NULL},
-                               {"type", NULL},  {"tokens", NULL}, {"size", NULL},          {"merges", NULL},
-                               {"lower", NULL}, {NULL, NULL}};
+static const Sayable says[] = {
+    {"window", "0"}, ONNX_SAYS,        {"decoder-depth", NULL}, {"plain-embeddings", NULL}, {"logits-bias", NULL},
+    {"type", NULL},  {"tokens", NULL}, {"size", NULL},          {"merges", NULL},           {"lower", NULL},
+    {NULL, NULL}};
 
 static const char *const source_of[] = {"batch", "source"};
 
@@ -67,11 +68,11 @@ static bool write_decoder(const Export *x, const char *dim, const char *tokens, 
     return onnx_network_write(&n, x->making, "decoder.onnx", e);
 }
 
-bool encdec_export_onnx(Export *x, const Subwords *p, Error *e)
+bool encdec_export_onnx(Export *x, const EncDec *c, Error *e)
 {
     char dim[24], tokens[24];
     snprintf(dim, sizeof dim, "%zu", model_size(x->model, "dim"));
-    snprintf(tokens, sizeof tokens, "%zu", p->count);
+    snprintf(tokens, sizeof tokens, "%zu", c->subwords.count);
     return sayable_all(x->model, says, "onnx", e) && write_encoder(x, dim, e) && write_decoder(x, dim, tokens, e) &&
-           encdec_export_tokens(x, p, "tokens.json", e);
+           encdec_export_tokens(x, &c->subwords, "tokens.json", e);
 }

@@ -12,35 +12,12 @@
 
 #include "base/memory.h"
 #include "core/program/import.h"
+#include "encdec/marian_names.h"
 #include "encdec/marian_npz.h"
 #include "encdec/marian_words.h"
 
 #include <stdio.h>
 #include <string.h>
-
-/* S: of the stack, O: of its blocks here */
-#define LAYER(S) "model." S ".layers.#."
-#define COMMON(S)                                                                                                      \
-    NAMED_BOTH(LAYER(S) "self_attn.q_proj.", S ".#.attention.query"),                                                  \
-        NAMED_BOTH(LAYER(S) "self_attn.k_proj.", S ".#.attention.key"),                                                \
-        NAMED_BOTH(LAYER(S) "self_attn.v_proj.", S ".#.attention.value"),                                              \
-        NAMED_BOTH(LAYER(S) "self_attn.out_proj.", S ".#.attention.out"),                                              \
-        NAMED_BOTH(LAYER(S) "self_attn_layer_norm.", S ".#.norm1"), NAMED_BOTH(LAYER(S) "fc1.", S ".#.ff.in"),         \
-        NAMED_BOTH(LAYER(S) "fc2.", S ".#.ff.out"), NAMED_BOTH(LAYER(S) "final_layer_norm.", S ".#.norm2")
-
-/* The last rows are tables, whose rows are ours in another order. */
-static const Naming names[] = {COMMON("encoder"),
-                               COMMON("decoder"),
-                               NAMED_BOTH(LAYER("decoder") "encoder_attn.q_proj.", "decoder.#.cross.query"),
-                               NAMED_BOTH(LAYER("decoder") "encoder_attn.k_proj.", "decoder.#.cross.key"),
-                               NAMED_BOTH(LAYER("decoder") "encoder_attn.v_proj.", "decoder.#.cross.value"),
-                               NAMED_BOTH(LAYER("decoder") "encoder_attn.out_proj.", "decoder.#.cross.out"),
-                               NAMED_BOTH(LAYER("decoder") "encoder_attn_layer_norm.", "decoder.#.norm_cross"),
-                               NAMED("model.shared.weight", "embedding.weight"),
-                               NAMED("model.encoder.embed_tokens.weight", "source_embedding.weight"),
-                               NAMED("model.decoder.embed_tokens.weight", "target_embedding.weight"),
-                               NAMED("lm_head.weight", "logits.weight"),
-                               NAMED("final_logits_bias", "logits.bias")};
 
 /* What a tensor may be called, too. */
 static const char *const aliases[][2] = {{"model.shared.weight", "model.encoder.embed_tokens.weight"},
@@ -276,7 +253,7 @@ static bool convert(EncDec *c, Marian *m, Error *e)
 {
     static const char *const ignored[] = {"embed_positions.weight", "embed_tokens.weight", "shared.weight",
                                           "lm_head.weight", NULL};
-    const NamingTable table = {.rows = names, .count = sizeof names / sizeof *names, .blocks = m->depth, .dim = m->dim};
+    const NamingTable table = marian_names(MARIAN_ALL, m->depth, m->dim);
     HfFolder *h = &m->base.hf;
     Tables t = {.source = {read_ordered}, .theirs = m->is_npz ? &m->npz.source : &h->source, .m = m};
     Model model = {.context = 0};

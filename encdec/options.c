@@ -36,7 +36,8 @@ static const OptionChoice tokens[] = {{"spaces", TOKENS_SPACES}, {"moses", TOKEN
 static const OptionChoice formats[] = {
     {"plain", ANSWER_PLAIN}, {"fairseq", ANSWER_FAIRSEQ}, {"nbest", ANSWER_NBEST}, {NULL, 0}};
 static const OptionChoice beam_rules[] = {{"shrinks", BEAM_SHRINKS}, {"full", BEAM_FULL}, {NULL, 0}};
-static const OptionChoice exported[] = {{"ctranslate2", EXPORT_CTRANSLATE2}, {"onnx", EXPORT_ONNX}, {NULL, 0}};
+static const OptionChoice exported[] = {
+    {"ctranslate2", EXPORT_CTRANSLATE2}, {"hf", EXPORT_HF}, {"onnx", EXPORT_ONNX}, {NULL, 0}};
 static const OptionChoice maps[] = {
     {"cross", MAPS_CROSS}, {"encoder", MAPS_ENCODER}, {"decoder", MAPS_DECODER}, {NULL, 0}};
 

@@ -16,7 +16,7 @@ enum { MAPS_CROSS, MAPS_ENCODER, MAPS_DECODER }; /* whose: --maps */
 
 enum { BEAM_SHRINKS, BEAM_FULL }; /* --beam-rule */
 
-enum { EXPORT_CTRANSLATE2 = 1, EXPORT_ONNX }; /* 0: none given */
+enum { EXPORT_CTRANSLATE2 = 1, EXPORT_ONNX, EXPORT_HF }; /* 0: none given */
 
 typedef struct EncdecOptions {
     SharedOptions shared;

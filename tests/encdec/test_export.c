@@ -246,6 +246,72 @@ START_TEST(two_graphs_and_the_tokens_in_their_order)
     json_free(tokens);
 }
 
+/* ---- a Marian of transformers */
+
+#define PIECES TINY "--type sentencepiece --vocabulary tests/fixtures/pieces/unigram.model "
+
+/* last: a line; the code of a language is one to what has <pad> alone */
+static void same_translations(const char *run, const char *other, const char *last)
+{
+    char lines[200];
+    snprintf(lines, sizeof lines, "The weights of the model\nIt's 12 caf\xC3\xA9s, no?\n\n%s\n", last);
+    char *text[2];
+    for (int i = 0; i < 2; i++) {
+        command_input(lines, strlen(lines));
+        Said s = must("translate --run %s --beam 2 --max-extra 5 -q", i ? other : run);
+        text[i] = memory_string(s.out);
+        said_free(&s);
+    }
+    ck_assert_msg(strlen(text[0]) > 20 && !strcmp(text[0], text[1]), "%s\n%s", text[0], text[1]);
+    memory_free(text[0]);
+    memory_free(text[1]);
+}
+
+START_TEST(an_imported_marian_goes_and_comes_back_the_same)
+{
+    static const char *const models[] = {"plain", "odd", "two", "untied"};
+    const char *run = fresh_path("run"), *out = fresh_path("out"), *again = fresh_path("again");
+    command_program("encdec");
+    works("import tests/fixtures/marian/%s --out %s -q", models[_i], run);
+    works("export --run %s --format hf --out %s -q", run, out);
+    works("import %s --out %s -q", out, again);
+    same_translations(run, again, ">>de<< the words");
+}
+
+/* Its decoder begins with </s>; there it begins with a <pad> that has the vectors of </s>. */
+START_TEST(a_marian_that_was_trained_here_comes_back_the_same)
+{
+    static const char *const kinds[] = {"", "--tie=no --bias=no",
+                                        "--two-vocabularies --plain-embeddings --logits-bias"};
+    const char *run = fresh_path("run"), *out = fresh_path("out"), *again = fresh_path("again");
+    command_program("encdec");
+    works("train --run %s " PIECES "--norm-kind layer --positions sinusoid-halves --steps 3 --lr 1e-3 %s", run,
+          kinds[_i]);
+    works("export --run %s --format hf --out %s -q", run, out);
+    works("import %s --out %s -q", out, again);
+    same_translations(run, again, "the words of it");
+    Json *config = json_of(out, "config.json"), *names = json_of(out, "vocab.json");
+    ck_assert(json_real(names, "</s>") == 1 && json_real(names, "<unk>") == 0);
+    ck_assert(json_real(names, "<pad>") == json_real(config, "decoder_start_token_id"));
+    ck_assert(json_real(config, "vocab_size") == (double)names->count);
+    json_free(config);
+    json_free(names);
+}
+
+START_TEST(what_a_marian_cannot_say_is_refused_by_name)
+{
+    static const char *const cases[][2] = {{TINY, "--type words, only sentencepiece"},
+                                           {PIECES "--norm pre", "--norm pre, only post"},
+                                           {PIECES "--norm-kind layer", "--positions sinusoid, only sinusoid-halves"},
+                                           {PIECES "--norm-epsilon 1e-6", "--norm-epsilon 1e-06"},
+                                           {PIECES "--gate", "--gate yes"}};
+    const char *run = fresh_path("run"), *out = fresh_path("out");
+    command_program("encdec");
+    works("train --run %s --norm-kind layer %s%s", run, _i == 2 ? "" : "--positions sinusoid-halves ", cases[_i][0]);
+    refused(1, cases[_i][1], "export --run %s --format hf --out %s", run, out);
+    ck_assert(!folder_exists(out));
+}
+
 START_TEST(what_a_graph_cannot_say_is_refused_by_name)
 {
     static const char *const cases[][2] = {{"--window 3", "--window 3, only 0"},
@@ -279,6 +345,9 @@ static const Test tests[] = {TEST(a_tied_model_has_its_weights_and_aliases),
                              TEST_LOOP(what_ctranslate2_cannot_say_is_refused_by_name, 7),
                              TEST_LOOP(two_graphs_and_the_tokens_in_their_order, 2),
                              TEST_LOOP(what_a_graph_cannot_say_is_refused_by_name, 4),
+                             TEST_LOOP(an_imported_marian_goes_and_comes_back_the_same, 4),
+                             TEST_LOOP(a_marian_that_was_trained_here_comes_back_the_same, 3),
+                             TEST_LOOP(what_a_marian_cannot_say_is_refused_by_name, 5),
                              TEST(what_is_not_said_is_asked_for)};
 
 int main(int argc, char **argv) { return suite_run("encdec/export", tests, sizeof tests / sizeof *tests, argc, argv); }

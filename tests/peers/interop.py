@@ -242,6 +242,70 @@ def random_marian(folder, options):
     return MarianMTModel.from_pretrained(folder, dtype=torch.float32).eval()  # its positions are whole again
 
 
+def first_lines(count):
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../data/prose.txt"), encoding="utf-8") as prose:
+        return [line.strip()[:40] for line in prose if len(line) > 20][:count]
+
+
+def by_onnx(folder, ids, most, begin, end, never):
+    """Greedy translations by the two graphs."""
+    encoder, decoder = (runtime(os.path.join(folder, f"{x}.onnx")) for x in ("encoder", "decoder"))
+    for source, longest in zip(ids, most):
+        source, made = np.array([source], np.int64), [begin]
+        mask = np.ones_like(source)
+        memory = encoder.run(None, {"ids": source, "mask": mask})[0]
+        while len(made) <= longest and made[-1] != end:
+            logits = decoder.run(None, {"ids": np.array([made], np.int64), "memory": memory, "mask": mask})[0][0, -1]
+            logits[never] = -np.inf
+            made.append(int(logits.argmax()))
+        yield made[1:]
+
+
+def exported_marian(a, table, top, number, name, path):
+    """What a run of pieces writes greedily, and its three exports: by transformers, CTranslate2 and onnxruntime."""
+    import ctranslate2
+    import sentencepiece
+    import torch
+    from transformers import MarianMTModel, MarianTokenizer
+    hf, ct2, onnx, file = (os.path.join(top, f"{x}-{number}") for x in ("out-hf", "out-ct2", "out-onnx", "out-lines"))
+    lines = first_lines(30)
+    with open(file, "w", encoding="utf-8") as out:
+        out.writelines(line + "\n" for line in lines)
+    ours = run(a.encdec, "translate", "--run", path, "--file", file, "--max-extra", "6", "--beam", "1", "-q").split("\n")[:-1]
+    run(a.encdec, "export", "--run", path, "--format", "hf", "--out", hf)
+    run(a.encdec, "export", "--run", path, "--format", "onnx", "--out", onnx)
+    model, tokens = MarianMTModel.from_pretrained(hf, dtype=torch.float32).eval(), MarianTokenizer.from_pretrained(hf)
+    tokens.punc_normalizer = lambda x: x
+    pieces = sentencepiece.SentencePieceProcessor(model_file=os.path.join(hf, "target.spm"))
+    names = json.load(open(os.path.join(hf, "target_vocab.json" if tokens.separate_vocabs else "vocab.json"), encoding="utf-8"))
+    names = sorted(names, key=names.get)
+    ids = [tokens(line)["input_ids"] for line in lines]
+    most = [len(x) + 6 for x in ids]
+    pad, begin = model.config.pad_token_id, model.config.pad_token_id
+
+    def text(made):
+        return tokens.decode(made, skip_special_tokens=True)
+
+    found = {"MarianMTModel": [text(model.generate(torch.tensor([x]), num_beams=1, max_new_tokens=n, do_sample=False)[0])
+                               for x, n in zip(ids, most)]}
+    with open(os.path.join(onnx, "tokens.json"), encoding="utf-8") as listed:
+        listed = json.load(listed)
+    begin, never = (pad, pad) if pad < len(listed) else (1, 1 << 30)  # a run without <pad> begins with </s>
+    found["onnxruntime"] = [text(x) for x in by_onnx(onnx, ids, most, begin, 1, [never] if never < len(listed) else [])]
+    if not tokens.separate_vocabs or len(listed) == model.config.vocab_size:
+        run(a.encdec, "export", "--run", path, "--format", "ctranslate2", "--out", ct2)
+        there = ctranslate2.Translator(ct2, compute_type="float32", intra_threads=1, inter_threads=1)
+        words = [[names[i] for i in x[:-1]] for x in ids]
+        made = [there.translate_batch([x], beam_size=1, max_decoding_length=n)[0].hypotheses[0] for x, n in zip(words, most)]
+        found["CTranslate2"] = [pieces.decode(x) for x in made]
+    for reader, theirs in found.items():
+        same = sum(x == y for x, y in zip(ours, theirs))
+        wrong = same < len(lines) or len(set(theirs)) < len(lines) / 3
+        table.failed = table.failed or wrong
+        print(f"| {name}, exported | {reader}, greedily | {same} of {len(lines)} translations, {len(set(theirs))} different | | |"
+              f"{' WRONG' if wrong else ''}", flush=True)
+
+
 def with_marian(a, table, top, number, name, options):
     """What it writes for 30 lines, greedily and with a beam, and log p of what it has written."""
     import torch
@@ -251,8 +315,7 @@ def with_marian(a, table, top, number, name, options):
     tokens = MarianTokenizer.from_pretrained(folder)
     tokens.punc_normalizer = lambda x: x
     run(a.encdec, "import", folder, "--out", path, "-q")
-    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../data/prose.txt"), encoding="utf-8") as prose:
-        lines = [line.strip()[:40] for line in prose if len(line) > 20][:30]
+    lines = first_lines(30)
     with open(file, "w", encoding="utf-8") as out:
         out.writelines(line + "\n" for line in lines)
     for beam, ours in ((1, ["--beam", "1"]), (4, ["--beam-rule", "full", "--beam", "4", "--alpha", "1"])):
@@ -277,6 +340,7 @@ def with_marian(a, table, top, number, name, options):
             logits = model(input_ids=torch.tensor([tokens(line)["input_ids"]]), labels=labels).logits[0]
         theirs.append(logits.log_softmax(-1).gather(1, labels[0][:, None]).sum().item())
     table.row(name, "log p of given lines", ours, np.array(theirs), CT2_BOUND)
+    exported_marian(a, table, top, number, name, path)
 
 
 def runtime(path):
