@@ -2,6 +2,7 @@
 #include "encdec/subwords.h"
 
 #include "base/memory.h"
+#include "core/text/punctuation.h"
 #include "core/text/shape.h"
 #include "encdec/subwords_inner.h"
 
@@ -148,8 +149,17 @@ static bool piece_ids(Cutter *c, size_t side, Line line, Ids *ids, Error *e)
     const Subwords *p = c->subwords;
     const Vocabulary *v = p->apart && side == TARGET ? &p->target : &p->vocabulary;
     const size_t code = language_code(p, line);
+    const char *language = p->tokens.punctuation[side];
+    Line text = {line.text + code, line.size - code};
+    if (language) {
+        c->words.size = 0;
+        punctuation_normalize(language, text.text, text.size, &c->words);
+        text = (Line){c->words.text ? c->words.text : "", c->words.size};
+    }
+    if (c->words.failed)
+        return memory_error(e, "a text", line.size, 1);
     if ((code && !ids_add(ids, find_piece(v, line.text, code), e)) ||
-        !sentencepiece_cut(&p->pieces[side], line.text + code, line.size - code, &c->cuts, e))
+        !sentencepiece_cut(&p->pieces[side], text.text, text.size, &c->cuts, e))
         return false;
     for (size_t i = 0; i < c->cuts.count; i++)
         if (!ids_add(ids, find_piece(v, c->cuts.list[i].text.at, c->cuts.list[i].text.size), e))

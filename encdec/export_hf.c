@@ -127,6 +127,7 @@ static bool write_generation(const Away *w, Error *e)
     Buffer b = {0};
     buffer_print(&b, "{");
     add_marks(&b, w);
+    json_add_member(&b, "forced_eos_token_id", END);
     json_add_key(&b, "bad_words_ids");
     buffer_print(&b, "[[%d]]", (int)w->pad);
     json_add_member(&b, "max_length", (double)model_size(w->x->model, "context"));

@@ -64,6 +64,7 @@ const Option encdec_options[] = {
     {"decoder-depth", 0, OPTION_SIZE, OPTION_MODEL, BUILD, AT(decoder_depth), "0", "[0,4096]", "blocks of the decoder (0: as many as the encoder has)"},
     {"plain-embeddings", 0, OPTION_YES_NO, OPTION_MODEL, BUILD, AT(plain_embeddings), NULL, NULL, "do not multiply embeddings by the square root of --dim (default no)"},
     {"logits-bias", 0, OPTION_YES_NO, OPTION_MODEL, BUILD, AT(logits_bias), NULL, NULL, "with --tie: add a bias to the logits (default no)"},
+    {"normalize-punctuation", 0, OPTION_YES_NO, OPTION_TRAINING, BUILD | EVAL | TRANSLATE | SCORE, AT(normalize_punctuation), NULL, NULL, "sentencepiece: before a text is cut, make its quotation marks, dashes and spaces those of Moses' normalize-punctuation.perl, as the texts that OPUS-MT trains on (default no)"},
     {"two-vocabularies", 0, OPTION_YES_NO, OPTION_MODEL, BUILD, AT(two_vocabularies), NULL, NULL, "sentencepiece: source and target have ids and tables of their own, as in some models that import reads (default no)"},
     {"longest", 0, OPTION_SIZE, OPTION_TRAINING, BUILD | EVAL, AT(longest), "256", "[1,1073741824]", "do not train on pairs with more subwords than this on a side"},
     {"batch-tokens", 0, OPTION_SIZE, OPTION_TRAINING, BUILD, AT(batch_tokens), "4096", "[0,1073741824]", "subwords per step, approximately, on each side (0: --batch pairs)"},

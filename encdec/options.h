@@ -40,7 +40,7 @@ typedef struct EncdecOptions {
     bool join;
     /* model */
     size_t decoder_depth;
-    bool plain_embeddings, logits_bias, two_vocabularies;
+    bool plain_embeddings, logits_bias, two_vocabularies, normalize_punctuation;
     /* scoring */
     int split;
     bool bleu;

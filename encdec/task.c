@@ -203,6 +203,8 @@ bool encdec_subwords_options(SubwordsOptions *o, const EncDec *c, Error *e)
                            .registers = v->shared.registers,
                            .threshold = v->threshold,
                            .dropout = v->bpe_dropout > 0};
+    if (v->normalize_punctuation)
+        o->tokens.punctuation[SOURCE] = v->source, o->tokens.punctuation[TARGET] = v->target;
     return subwords_suit(o, e) &&
            (o->type == SUBWORDS_BYTES || o->type == SUBWORDS_GPT2 || o->type == SUBWORDS_SENTENCEPIECE ||
             tokens_open(&o->tokens, (TokensRule)v->tokens, (const char *[]){v->source, v->target}, e));
@@ -245,6 +247,8 @@ static bool suits(EncDec *c, Error *e)
         return refuse(c, e, "--registers are not for --trees, whose positions belong to words");
     if (c->options->two_vocabularies && c->options->type != SUBWORDS_SENTENCEPIECE)
         return refuse(c, e, "--two-vocabularies needs --type sentencepiece");
+    if (c->options->normalize_punctuation && c->options->type != SUBWORDS_SENTENCEPIECE)
+        return refuse(c, e, "--normalize-punctuation needs --type sentencepiece");
     return network_suits(&c->options->shared, e) || app_misused(&c->app);
 }
 

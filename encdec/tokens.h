@@ -13,6 +13,9 @@ typedef enum TokensRule {
 typedef struct Tokens {
     TokensRule rule;
     MosesLanguage language[SIDES_USED];
+    const char *punctuation
+        [SIDES_USED]; /* of pieces: languages whose punctuation is normalized first (core/text/punctuation.h);
+                                          * NULL: none is */
 } Tokens;
 
 /* language: the names of both sides, which Moses has to know. */

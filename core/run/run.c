@@ -346,6 +346,7 @@ const RunRare run_rare[] = {
     {"sparse-block", "1"},
     {"alibi-heads", "all"},
     {"adaptive-span", "0"},
+    {"normalize-punctuation", "no"},
     {"span-loss", "0"},
     {"score-cap", "0"},
     {"logit-cap", "0"},

@@ -280,13 +280,13 @@ def exported_marian(a, table, top, number, name, path):
     names = json.load(open(os.path.join(hf, "target_vocab.json" if tokens.separate_vocabs else "vocab.json"), encoding="utf-8"))
     names = sorted(names, key=names.get)
     ids = [tokens(line)["input_ids"] for line in lines]
-    most = [len(x) + 6 for x in ids]
+    most = [len(x) + 5 for x in ids]  # without </s>
     pad, begin = model.config.pad_token_id, model.config.pad_token_id
 
     def text(made):
         return tokens.decode(made, skip_special_tokens=True)
 
-    found = {"MarianMTModel": [text(model.generate(torch.tensor([x]), num_beams=1, max_new_tokens=n, do_sample=False)[0])
+    found = {"MarianMTModel": [text(model.generate(torch.tensor([x]), num_beams=1, max_new_tokens=n + 1, do_sample=False)[0])
                                for x, n in zip(ids, most)]}
     with open(os.path.join(onnx, "tokens.json"), encoding="utf-8") as listed:
         listed = json.load(listed)
