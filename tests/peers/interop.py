@@ -273,26 +273,24 @@ def exported_marian(a, table, top, number, name, path):
         out.writelines(line + "\n" for line in lines)
     ours = run(a.encdec, "translate", "--run", path, "--file", file, "--max-extra", "6", "--beam", "1", "-q").split("\n")[:-1]
     run(a.encdec, "export", "--run", path, "--format", "hf", "--out", hf)
-    run(a.encdec, "export", "--run", path, "--format", "onnx", "--out", onnx)
     model, tokens = MarianMTModel.from_pretrained(hf, dtype=torch.float32).eval(), MarianTokenizer.from_pretrained(hf)
     tokens.punc_normalizer = lambda x: x
     pieces = sentencepiece.SentencePieceProcessor(model_file=os.path.join(hf, "target.spm"))
-    names = json.load(open(os.path.join(hf, "target_vocab.json" if tokens.separate_vocabs else "vocab.json"), encoding="utf-8"))
+    with open(os.path.join(hf, "vocab.json"), encoding="utf-8") as listed:
+        names = json.load(listed)
     names = sorted(names, key=names.get)
     ids = [tokens(line)["input_ids"] for line in lines]
     most = [len(x) + 5 for x in ids]  # without </s>
-    pad, begin = model.config.pad_token_id, model.config.pad_token_id
+    pad = model.config.pad_token_id
 
     def text(made):
         return tokens.decode(made, skip_special_tokens=True)
 
     found = {"MarianMTModel": [text(model.generate(torch.tensor([x]), num_beams=1, max_new_tokens=n + 1, do_sample=False)[0])
                                for x, n in zip(ids, most)]}
-    with open(os.path.join(onnx, "tokens.json"), encoding="utf-8") as listed:
-        listed = json.load(listed)
-    begin, never = (pad, pad) if pad < len(listed) else (1, 1 << 30)  # a run without <pad> begins with </s>
-    found["onnxruntime"] = [text(x) for x in by_onnx(onnx, ids, most, begin, 1, [never] if never < len(listed) else [])]
-    if not tokens.separate_vocabs or len(listed) == model.config.vocab_size:
+    if model.config.share_encoder_decoder_embeddings:  # the other two formats have one vocabulary
+        run(a.encdec, "export", "--run", path, "--format", "onnx", "--out", onnx)
+        found["onnxruntime"] = [text(x) for x in by_onnx(onnx, ids, most, pad, 1, [pad])]
         run(a.encdec, "export", "--run", path, "--format", "ctranslate2", "--out", ct2)
         there = ctranslate2.Translator(ct2, compute_type="float32", intra_threads=1, inter_threads=1)
         words = [[names[i] for i in x[:-1]] for x in ids]
