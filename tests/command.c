@@ -51,11 +51,13 @@ static size_t processes; /* 0: no launcher */
 /* More processes than processors, of any user, on any of them: what Open MPI otherwise refuses or binds. */
 void command_processes(size_t count)
 {
-    static const char *const allowed[][2] = {{"OMPI_ALLOW_RUN_AS_ROOT", "1"},
-                                             {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
-                                             {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
-                                             {"OMPI_MCA_hwloc_base_binding_policy", "none"},
-                                             {"PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"}};
+    static const char *const allowed[][2] = {
+        {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
+        {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
+        {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
+        {"OMPI_MCA_hwloc_base_binding_policy", "none"},
+        {"PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"},
+        {"UCX_LOG_LEVEL", "fatal"}}; /* it speaks of a bare root on standard output */
     for (size_t i = 0; i < sizeof allowed / sizeof *allowed; i++)
         setenv(allowed[i][0], allowed[i][1], 1);
     if (count)

@@ -108,7 +108,7 @@ $1 == "written" && $2 == "+" {
     if (column == "user") {
         if (with == "-") wrong(line, "the link to " file " names no function")
         else if (!has(file, "(^|[ *])" with "\\(")) wrong(line, file " has no function \"" with "\"")
-        if (!has(file, "->" operation "\\(")) wrong(line, file " does not call " operation)
+        if (!has(file, "->" operation "[(;]")) wrong(line, file " does not call " operation)
     } else if (has(file, "^[A-Za-z].*[ *]" called[column " " operation] "\\(")) defined[operation " " column] = 1
     else if (!((operation " " column) in at)) at[operation " " column] = line " " file
 }

@@ -241,7 +241,8 @@ START_TEST(a_run_that_is_trained_can_be_read_at_any_time)
 {
     const char *run = fresh_path("run");
     char *config = path_join(run, "config.json");
-    Started trains = command_start("train --run %s " TINY " --eval-every 0 --save-every 1 --keep 1 -q", run);
+    Started trains = command_start(
+        "train --run %s " TINY " --steps 1000000000 --eval-every 0 --save-every 1 --keep 1 -q", run);
     for (int i = 0; i < 6000 && !file_exists(config); i++)
         usleep(1000);
     for (int i = 0; i < 25; i++) { /* from the moment on when it has a configuration */

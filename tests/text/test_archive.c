@@ -268,8 +268,8 @@ START_TEST(an_end_that_is_missing_is_said_in_words)
     }
     ck_assert_int_eq(system("gzip -k text && truncate -s -4 text.gz && tar cf text.tar text"), 0);
     ck_assert_int_eq(truncate("text.tar", 512 + (SIZE + 511) / 512 * 512), 0);
-    expect_refusal("text.gz", "truncated");
-    expect_refusal("text.tar", "truncated");
+    expect_refusal("text.gz", "runcated"); /* in capitals or not: libarchive's word */
+    expect_refusal("text.tar", "runcated");
     memory_free(text);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
