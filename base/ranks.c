@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,13 +17,14 @@
 #include <mpi.h>
 #endif
 
-enum { HOST = 64 };
+enum { HOST = 64, A_MINUTE = 60 };
 
 static struct {
     const char *program;
     bool (*stopped)(void);
     size_t own, count; /* count 0: not opened */
-    double seconds;    /* how long to wait for another */
+    double seconds;    /* how long to wait for another, */
+    double wanted;     /* when all is opened */
     double waited, sent;
     char (*hosts)[HOST]; /* [count] */
     FILE *errors;        /* where a rank without a standard error says why all end */
@@ -31,6 +33,7 @@ static struct {
 size_t ranks_own(void) { return ranks.own; }
 size_t ranks_count(void) { return ranks.count ? ranks.count : 1; }
 const char *ranks_host(size_t rank) { return ranks.hosts ? ranks.hosts[rank] : "this machine"; }
+void ranks_at_work(void) { ranks.seconds = ranks.wanted; }
 double ranks_patience(void) { return ranks.seconds; }
 double ranks_waited(void) { return ranks.waited; }
 double ranks_sent(void) { return ranks.sent; }
@@ -95,14 +98,60 @@ static void nap(double seconds)
     nanosleep(&t, NULL);
 }
 
-/* One line is said: by rank 0, if it is alive. The others wait for the launcher, which takes seconds where a process has
- * stopped, to tell them that they end. */
+/* Beside data, ranks send each other a byte: whether a rank that has sent nothing for long is waiting, too; that it is; and
+ * that the sender ends all. */
+enum { TAG_DATA, TAG_ASK, TAG_ALIVE, TAG_END };
+
+static void send_byte(size_t rank, int tag)
+{
+    static char byte;
+    MPI_Request request;
+    if (MPI_Isend(&byte, 1, MPI_BYTE, (int)rank, tag, MPI_COMM_WORLD, &request) == MPI_SUCCESS)
+        MPI_Request_free(&request);
+}
+
+static bool take_byte(int tag, size_t *from)
+{
+    char byte;
+    int there = 0;
+    MPI_Status status;
+    if (MPI_Iprobe(MPI_ANY_SOURCE, tag, MPI_COMM_WORLD, &there, &status) != MPI_SUCCESS || !there)
+        return false;
+    *from = (size_t)status.MPI_SOURCE;
+    return MPI_Recv(&byte, 1, MPI_BYTE, status.MPI_SOURCE, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+}
+
+/* Another says why all end, and then ends this one. */
+static _Noreturn void end_silently(void)
+{
+    for (int i = 0; i < 600; i++)
+        nap(0.1);
+    _exit(1);
+}
+
+/* What MPI does without us cannot be polled. If it hangs, the process ends by SIGALRM, and the launcher says that. */
+static void limit(double seconds)
+{
+    signal(SIGALRM, SIG_DFL);
+    alarm((unsigned)seconds);
+}
+
+/* One line is said: by the first that has something to say, and of several at once by the lowest. The others hear of it,
+ * or that the launcher ends them. */
 void ranks_end(const char *why)
 {
-    const size_t tenths = ranks.own < 2 ? 30 * ranks.own : 60;
-    for (size_t i = 0; i < tenths; i++) {
-        nap(0.1);
-        if (ranks.stopped())
+    size_t from;
+    if (ranks.count > 1 && take_byte(TAG_END, &from))
+        end_silently();
+    for (size_t i = 0; i < ranks.count; i++)
+        if (i != ranks.own)
+            send_byte(i, TAG_END);
+    for (size_t i = 0; ranks.count > 1 && i < 2 + 10 * (ranks.own < 6 ? ranks.own : 6); i++) {
+        nap(0.05);
+        while (take_byte(TAG_END, &from))
+            if (from < ranks.own)
+                end_silently();
+        if (ranks.own && ranks.stopped())
             _exit(1);
     }
     FILE *to = ranks.errors ? ranks.errors : stderr;
@@ -110,6 +159,7 @@ void ranks_end(const char *why)
         fprintf(to, "%s: rank %zu of %zu on %s: %s\n", ranks.program, ranks.own, ranks.count, ranks_host(ranks.own),
                 why);
     fflush(to);
+    limit(A_MINUTE);
     MPI_Abort(MPI_COMM_WORLD, 1);
     _exit(1);
 }
@@ -141,21 +191,54 @@ typedef struct Message {
     size_t rank;
 } Message;
 
+/* For whom a rank waits that has sent nothing. */
+typedef struct Patience {
+    double since; /* something came, or the other said that it waits, too */
+    bool asked;
+    int answers; /* that it waits, one after another */
+} Patience;
+
+enum { ANSWERS = 8 };
+
+/* Half of the time over, the other is asked: one that waits for a third does not end anybody, because the one that waits
+ * for the culprit will. Only so often, as all could wait for each other. */
+static void be_patient(Patience *p, size_t rank)
+{
+    size_t from;
+    if (take_byte(TAG_END, &from))
+        end_silently();
+    while (take_byte(TAG_ASK, &from))
+        send_byte(from, TAG_ALIVE);
+    while (take_byte(TAG_ALIVE, &from))
+        if (p->asked && from == rank && p->answers++ < ANSWERS)
+            p->since = clock_seconds(), p->asked = false;
+    const double waited = clock_seconds() - p->since;
+    if (waited > ranks.seconds)
+        waited_too_long(rank);
+    if (waited > ranks.seconds / 2 && !p->asked) {
+        send_byte(rank, TAG_ASK);
+        p->asked = true;
+    }
+}
+
 /* Polls often while an answer is likely to be near, and then leaves the core to others. */
 static void wait_all(Message *m, size_t count)
 {
     const double start = clock_seconds();
+    Patience patience = {.since = start};
     for (size_t i = 0, spins = 0; i < count; spins++) {
         int done = 0;
         check(MPI_Test(&m[i].request, &done, MPI_STATUS_IGNORE), "a message between processes failed");
         if (done) {
             i++;
+            if (spins > SPINS)
+                patience = (Patience){.since = clock_seconds()};
             continue;
         }
-        if (clock_seconds() - start > ranks.seconds)
-            waited_too_long(m[i].rank);
-        if (spins > SPINS)
+        if (spins > SPINS) {
+            be_patient(&patience, m[i].rank);
             nap(50e-6);
+        }
     }
     ranks.waited += clock_seconds() - start;
 }
@@ -177,8 +260,8 @@ static size_t begin(Message *m, const RankPiece *p, size_t count, bool out)
             n = p[i].bytes - from < LONGEST ? p[i].bytes - from : LONGEST;
             char *data = (char *)p[i].data + from;
             m[begun].rank = p[i].rank;
-            check(out ? MPI_Isend(data, (int)n, MPI_BYTE, (int)p[i].rank, 0, MPI_COMM_WORLD, &m[begun].request)
-                      : MPI_Irecv(data, (int)n, MPI_BYTE, (int)p[i].rank, 0, MPI_COMM_WORLD, &m[begun].request),
+            check(out ? MPI_Isend(data, (int)n, MPI_BYTE, (int)p[i].rank, TAG_DATA, MPI_COMM_WORLD, &m[begun].request)
+                      : MPI_Irecv(data, (int)n, MPI_BYTE, (int)p[i].rank, TAG_DATA, MPI_COMM_WORLD, &m[begun].request),
                   "a message between processes failed");
             ranks.sent += out ? (double)n : 0;
         }
@@ -291,7 +374,8 @@ bool ranks_open(const char *program, double seconds, bool (*stopped)(void), Erro
                     count, size);
     ranks.own = (size_t)rank;
     ranks.count = (size_t)size;
-    ranks.seconds = seconds;
+    ranks.seconds = seconds > A_MINUTE ? seconds : A_MINUTE;
+    ranks.wanted = seconds;
     ranks.program = program;
     ranks.stopped = stopped;
     if (rank)
@@ -304,7 +388,9 @@ void ranks_close(void)
     if (!ranks.count)
         return;
     ranks_any(false);
+    limit(ranks.seconds + A_MINUTE);
     MPI_Finalize();
+    alarm(0);
     memory_free(ranks.hosts);
     ranks.hosts = NULL;
     ranks.count = ranks.own = 0;

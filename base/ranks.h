@@ -24,6 +24,9 @@ void ranks_forget(void);
  * end has come, as it does from the launcher when another rank has ended all. From here on, only rank 0 has a standard output and error. */
 bool ranks_open(const char *program, double seconds, bool (*stopped)(void), Error *e);
 
+/* From now on that is how long; before, while each opens what it needs, it is a minute at least. */
+void ranks_at_work(void);
+
 /* Waits for the others and leaves. To end them all instead, with a line that says why: */
 void ranks_close(void);
 void ranks_end(const char *why) __attribute__((noreturn));

@@ -44,7 +44,7 @@ void works(const char *format, ...) __attribute__((format(printf, 1, 2)));
  * these words in it. */
 void refused(int status, const char *words, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* The same in two parts. */
+/* The same in two parts; several run at once. */
 typedef struct Started {
     pid_t process;
     char out[700], err[700]; /* files */

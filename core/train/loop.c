@@ -292,6 +292,8 @@ bool loop_run(Loop *l, Error *e)
     l->last_saved = clock_seconds();
     bool fine = !writes() || run_log_open(l->run, columns, l->at.step, e);
     note_uneven(l);
+    ranks_any(false); /* all are there */
+    ranks_at_work();
     while (fine && !loop_over(l) && !(l->stopped = ranks_any(watch_stop(l->trainer->watch))))
         fine = step(l, e);
     if (fine && ranks_count() > 1 && l->steps_done)

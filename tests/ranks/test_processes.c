@@ -163,8 +163,8 @@ START_TEST(mistakes_are_told_once)
     ends("charlm: ", "--no-such", "train --no-such 3");
     ends("charlm: ", "No such file", "train --data /no/such/file --steps 1");
     snprintf(words, sizeof words, "train --run %s " SMALL "--steps 2 -q --lr 1e40 --clip 0", run);
-    ends("charlm: rank 0 of 2 on ", "not finite", words);
-    ends("charlm: rank 0 of 2 on ", "--shard: the state of adafactor is too small to be divided",
+    ends("charlm: rank ", "not finite", words);
+    ends("charlm: rank ", "--shard: the state of adafactor is too small to be divided",
          "train --shard --optimizer adafactor --steps 1");
     ends("charlm: ", "--wait 'soon': expected a time such as 90s", "train --wait soon");
 }
