@@ -1,6 +1,7 @@
 /* What was measured about a machine is kept in a file of its user's cache, and in each run. */
 #include "base/file.h"
 #include "base/memory.h"
+#include "kernels/cpu/level.h"
 #include "tests/charlm/tiny.h"
 #include "tests/same_runs.h"
 
@@ -11,8 +12,8 @@
 #define BENCH "bench --dim 16 --heads 2 --depth 1 --context 16 --batch 2 --steps 1"
 
 /* Choices that round otherwise than this machine's own, whichever those are. */
-#define ONE     "default bf16-by=widening chunk=64"
-#define ANOTHER "default bf16-by=dots chunk=512"
+#define ONE     "default bf16-short=own bf16-long=own bf16-held=own bf16-by=widening chunk=64"
+#define ANOTHER "default bf16-short=own bf16-long=own bf16-held=own bf16-by=dots chunk=512"
 
 static const char *fresh_cache(void)
 {
@@ -164,7 +165,8 @@ START_TEST(a_run_goes_on_with_the_choices_that_it_began_with)
     size_t size, now;
     char *a = read_in(whole, "checkpoints/00000006/model.safetensors", &size),
          *b = read_in(other, "checkpoints/00000006/model.safetensors", &now);
-    ck_assert(size == now && memcmp(a, b, size) != 0);
+    if (cpu_levels[1].name) /* a build for one level may compute both alike */
+        ck_assert(size == now && memcmp(a, b, size) != 0);
     memory_free(a);
     memory_free(b);
     a = read_in(halves, "config.json", &size);
