@@ -171,9 +171,10 @@ static bool sample(Loop *l, Error *e)
     return !writes() || !l->sample || l->sample(l->self, l->at.step, e) || not_written(l, e);
 }
 
-/* Of a step: by the clock of process 0; and the mean of what processes waited for others. */
+/* Of a step, and the part of it in which a process waits for others: the mean of all, each by its own clock, because a
+ * process that begins a step before the others waits for longer than theirs takes. */
 typedef struct StepTime {
-    double seconds, waited;
+    double seconds, waiting;
 } StepTime;
 
 /* What depends on time is the same in all processes. */
@@ -189,7 +190,7 @@ static bool agree_on_time(StepTime *t, Error *e)
     ranks_gather(all, sizeof *all);
     *t = (StepTime){.seconds = all[0].seconds};
     for (size_t i = 0; i < ranks; i++)
-        t->waited += all[i].waited / (double)ranks;
+        t->waiting += all[i].waiting / (double)ranks;
     memory_free(all);
     return true;
 }
@@ -198,8 +199,8 @@ static bool log_step(Loop *l, const StepResult *now, double rate, const StepTime
 {
     const double seconds = t->seconds;
     char waiting[40] = "";
-    if (ranks_count() > 1 && seconds > 0)
-        snprintf(waiting, sizeof waiting, "%.4f", t->waited / seconds);
+    if (ranks_count() > 1)
+        snprintf(waiting, sizeof waiting, "%.4f", t->waiting);
     bool done = !writes() || run_log_line(l->run, e, "%llu\t%.0f\t%.6f\t%.5g\t%.6g\t%s\t%.0f\t%.3f\t%.6f\t%s%s%s%s\t%s",
                                           (unsigned long long)l->at.step, now->targets, now->loss * l->task->per_nat,
                                           now->norm, rate, valid->loss, seconds > 0 ? now->tokens / seconds : 0,
@@ -228,12 +229,14 @@ static bool step(Loop *l, Error *e)
         trainer_find_nonfinite(l->trainer, number, e);
         return false;
     }
-    StepTime time = {clock_seconds() - start, ranks_waited() - waited};
+    StepTime time = {.seconds = clock_seconds() - start};
+    if (time.seconds > 0)
+        time.waiting = (ranks_waited() - waited) / time.seconds;
     l->sent += ranks_sent() - sent;
     if (!agree_on_time(&time, e))
         return false;
     const double seconds = time.seconds;
-    l->waited += time.waited;
+    l->waited += time.waiting * seconds;
     Validation valid = {"", "", "", ""};
     l->at.step = number;
     l->saved = false;
