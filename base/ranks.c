@@ -98,9 +98,9 @@ static void nap(double seconds)
     nanosleep(&t, NULL);
 }
 
-/* Beside data, ranks send each other a byte: whether a rank that has sent nothing for long is waiting, too; that it is; and
+/* Data have a tag of their own where a rank computes while they are under way. Beside data, ranks send each other a byte: whether a rank that has sent nothing for long is waiting, too; that it is; and
  * that the sender ends all. */
-enum { TAG_DATA, TAG_ASK, TAG_ALIVE, TAG_END };
+enum { TAG_DATA, TAG_AHEAD, TAG_ASK, TAG_ALIVE, TAG_END };
 
 static void send_byte(size_t rank, int tag)
 {
@@ -186,7 +186,7 @@ static _Noreturn void waited_too_long(size_t rank)
     ranks_end(text);
 }
 
-typedef struct Message {
+typedef struct RankMessage {
     MPI_Request request;
     size_t rank;
 } Message;
@@ -252,7 +252,7 @@ static size_t messages_of(const RankPiece *p, size_t count)
 }
 
 /* Receives first: what arrives then goes to its place at once. */
-static size_t begin(Message *m, const RankPiece *p, size_t count, bool out)
+static size_t begin(Message *m, const RankPiece *p, size_t count, int tag, bool out)
 {
     size_t begun = 0;
     for (size_t i = 0; i < count; i++)
@@ -260,8 +260,8 @@ static size_t begin(Message *m, const RankPiece *p, size_t count, bool out)
             n = p[i].bytes - from < LONGEST ? p[i].bytes - from : LONGEST;
             char *data = (char *)p[i].data + from;
             m[begun].rank = p[i].rank;
-            check(out ? MPI_Isend(data, (int)n, MPI_BYTE, (int)p[i].rank, TAG_DATA, MPI_COMM_WORLD, &m[begun].request)
-                      : MPI_Irecv(data, (int)n, MPI_BYTE, (int)p[i].rank, TAG_DATA, MPI_COMM_WORLD, &m[begun].request),
+            check(out ? MPI_Isend(data, (int)n, MPI_BYTE, (int)p[i].rank, tag, MPI_COMM_WORLD, &m[begun].request)
+                      : MPI_Irecv(data, (int)n, MPI_BYTE, (int)p[i].rank, tag, MPI_COMM_WORLD, &m[begun].request),
                   "a message between processes failed");
             ranks.sent += out ? (double)n : 0;
         }
@@ -275,11 +275,34 @@ void ranks_exchange(const RankPiece *out, size_t outs, const RankPiece *in, size
     size_t count = messages_of(out, outs) + messages_of(in, ins);
     if (count > FEW && !(m = memory_get(count, sizeof *m)))
         ranks_end("out of memory for messages between processes");
-    count = begin(m, in, ins, false);
-    count += begin(m + count, out, outs, true);
+    count = begin(m, in, ins, TAG_DATA, false);
+    count += begin(m + count, out, outs, TAG_DATA, true);
     wait_all(m, count);
     if (m != few)
         memory_free(m);
+}
+
+void ranks_begin(RankMessages *m, const RankPiece *out, size_t outs, const RankPiece *in, size_t ins)
+{
+    const size_t count = messages_of(out, outs) + messages_of(in, ins);
+    if (!memory_grow(&m->list, &m->capacity, m->count + count, sizeof *m->list, "", NULL))
+        ranks_end("out of memory for messages between processes");
+    m->count += begin(m->list + m->count, in, ins, TAG_AHEAD, false);
+    m->count += begin(m->list + m->count, out, outs, TAG_AHEAD, true);
+}
+
+void ranks_attend(void)
+{
+    size_t from;
+    if (take_byte(TAG_END, &from))
+        end_silently();
+}
+
+void ranks_finish(RankMessages *m)
+{
+    wait_all(m->list, m->count);
+    memory_free(m->list);
+    *m = (RankMessages){0};
 }
 
 void ranks_gather_parts(void *block, const size_t *at)
@@ -436,6 +459,12 @@ void ranks_exchange(const RankPiece *out, size_t outs, const RankPiece *in, size
 {
     (void)out, (void)outs, (void)in, (void)ins;
 }
+void ranks_begin(RankMessages *m, const RankPiece *out, size_t outs, const RankPiece *in, size_t ins)
+{
+    (void)m, (void)out, (void)outs, (void)in, (void)ins;
+}
+void ranks_attend(void) {}
+void ranks_finish(RankMessages *m) { (void)m; }
 void ranks_gather(void *all, size_t bytes) { (void)all, (void)bytes; }
 void ranks_gather_parts(void *block, const size_t *at) { (void)block, (void)at; }
 void ranks_share(void *data, size_t bytes) { (void)data, (void)bytes; }

@@ -51,6 +51,18 @@ typedef struct RankPiece {
 /* Sends the ones and receives the others. What one rank sends another arrives in the order of their lists. */
 void ranks_exchange(const RankPiece *out, size_t outs, const RankPiece *in, size_t ins);
 
+/* The same in two parts, between which a rank computes: what is begun moves while it calls ranks_attend or waits for
+ * others. What one rank sends another is received in the order in which it is begun, whatever is exchanged meanwhile.
+ * ranks_finish waits for all of it, and forgets it. */
+typedef struct RankMessages {
+    struct RankMessage *list;
+    size_t count, capacity;
+} RankMessages;
+
+void ranks_begin(RankMessages *m, const RankPiece *out, size_t outs, const RankPiece *in, size_t ins);
+void ranks_attend(void);
+void ranks_finish(RankMessages *m);
+
 /* Each rank has filled in its `bytes` of all [ranks, bytes], and gets those of the others. */
 void ranks_gather(void *all, size_t bytes);
 

@@ -33,6 +33,7 @@ Parameter *parameters_add(Parameters *p, Role role, size_t rows, size_t columns,
         return NULL;
     }
     *new = one;
+    new->number = p->count;
     p->list[p->count++] = new;
     return new;
 }

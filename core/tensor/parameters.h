@@ -37,6 +37,7 @@ struct Parameter {
     int rank;        /* 1 or 2 */
     size_t shape[2]; /* [rows] or [rows, columns] */
     size_t count;    /* of its numbers */
+    size_t number;   /* in the list of all */
     size_t offset;   /* in every block, in numbers */
     size_t before;   /* ROLE_LOOKUP: numbers in a row of all such tables before it; see tape.h */
     size_t fan_in;   /* inputs of the linear map it belongs to; for the initialisation */

@@ -54,6 +54,10 @@ void tape_reset(Tape *t)
     arena_rewind(&t->host, 0);
     space_restart(&t->gradients); /* every gradient of an activation went back */
     t->guesses = NULL;
+    t->nodes = 0;
+    for (size_t i = 0; t->first_read && i < t->weights->parameters->count; i++)
+        t->first_read[i] = SIZE_MAX;
+    t->unfinished = t->first_read ? t->weights->parameters->count : 0;
 }
 
 static void *host_take(Tape *t, size_t size) { return memset(arena_take(&t->host, size), 0, size); }
@@ -116,6 +120,7 @@ void *tape_node(Tape *t, size_t size, void (*backward)(Tape *, Node *), Tensor *
     Node *node = host_take(t, size);
     *node = (Node){.backward = backward, .y = y, .before = t->last};
     t->last = node;
+    t->nodes++;
     return node;
 }
 
@@ -145,22 +150,51 @@ void tape_backward(Tape *t)
     while (t->last) {
         Node *node = t->last;
         t->last = node->before;
-        if (node->y && !node->y->gradient)
-            continue;
-        assert(!node->y || !node->y->split || node->y->covered == node->y->columns);
-        node->backward(t, node);
-        if (node->y && node->y->gradient)
-            give_gradient_back(t, node->y);
+        if (!node->y || node->y->gradient) {
+            assert(!node->y || !node->y->split || node->y->covered == node->y->columns);
+            node->backward(t, node);
+            if (node->y && node->y->gradient)
+                give_gradient_back(t, node->y);
+        }
+        t->nodes--;
+        if (t->went_back)
+            t->went_back(t->follower);
     }
+}
+
+static void note_read(const Tape *t, const Parameter *p)
+{
+    if (p && t->first_read && t->nodes < t->first_read[p->number])
+        t->first_read[p->number] = t->nodes;
+}
+
+/* What is joined is read as the first of its parameters. */
+size_t tape_finished_from(Tape *t)
+{
+    const Parameters *all = t->weights->parameters;
+    while (t->unfinished) {
+        size_t i = t->unfinished - 1;
+        const Parameter *last = all->list[i];
+        const bool dense = last->role != ROLE_LOOKUP && last->role != ROLE_CONSTANT;
+        bool finished = t->first_read[i] >= t->nodes;
+        while (all->list[i]->joined)
+            finished = t->first_read[--i] >= t->nodes && finished;
+        if (dense && !finished)
+            return last->offset + last->count;
+        t->unfinished = i;
+    }
+    return 0;
 }
 
 const void *tape_reals_of(const Tape *t, const Parameter *p)
 {
+    note_read(t, p);
     return p ? parameter_in(p, t->weights->reals, t->k->real) : NULL;
 }
 
 const void *tape_numbers_of(const Tape *t, const Parameter *p)
 {
+    note_read(t, p);
     return p ? parameter_in(p, t->weights->numbers, t->k->number) : NULL;
 }
 
@@ -171,6 +205,7 @@ size_t gradient_offset(const Parameters *all, const Parameter *p, size_t slots)
 
 void *tape_gradient_of(const Tape *t, const Parameter *p)
 {
+    assert(!p || !t->went_back || t->first_read[p->number] < t->nodes);
     if (!p || !t->used_rows)
         return p ? parameter_in(p, t->gradient, t->k->real) : NULL;
     return (char *)t->gradient + gradient_offset(t->weights->parameters, p, t->slots) * t->k->real;
@@ -192,8 +227,8 @@ static void parameter_back(Tape *t, Node *node)
 Tensor *tape_parameter(Tape *t, const Parameter *p)
 {
     assert(p->role != ROLE_CONSTANT && p->role != ROLE_LOOKUP);
-    Tensor *x = tape_outside(t, parameter_in(p, t->weights->numbers, t->k->number), p->rank == 1 ? 1 : p->shape[0],
-                             p->shape[p->rank - 1]);
+    void *numbers = (void *)(uintptr_t)tape_numbers_of(t, p);
+    Tensor *x = tape_outside(t, numbers, p->rank == 1 ? 1 : p->shape[0], p->shape[p->rank - 1]);
     x->wanted = t->training;
     ParameterNode *n = tape_node(t, sizeof *n, parameter_back, x);
     if (n)
@@ -307,6 +342,7 @@ Tensor *tape_segment(Tape *t, Segment fn, const void *args, size_t size, Tensor 
         n->node = (Node){.backward = segment_backward, .before = t->last};
         n->y = y;
         t->last = &n->node;
+        t->nodes++;
     }
     return y;
 }

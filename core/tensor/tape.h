@@ -70,6 +70,9 @@ struct Tape {
     void *gradient; /* block of parameter gradients, in reals; NULL unless training */
     bool used_rows; /* of tables that are only looked up, `gradient` holds no more than `slots` rows each, those that */
     size_t slots;   /* the step's batch reads: Rows say which; the tables are one after another after the dense ones */
+    size_t nodes;   /* that have not run backward */
+    size_t *first_read;     /* [parameters] how many there were when each was read first; NULL: not noted */
+    size_t unfinished;      /* parameters at the beginning of the list whose gradients may still change */
     StepState *state;       /* of this worker, on the device */
     const int32_t *guesses; /* on the device, until the reset: the likeliest class for each target, if a task's loss
                              * leaves it there when it scores */
@@ -77,7 +80,9 @@ struct Tape {
     Space gradients;        /* of activations, on the device */
     Arena host;             /* tensors and nodes */
     Node *last;
-    Hook *hook;            /* NULL: none */
+    Hook *hook;                        /* NULL: none */
+    void (*went_back)(void *follower); /* called after each node of a backward pass; may be NULL */
+    void *follower;
     char *nonfinite;       /* NULL, or where the name of the first tensor that is not finite goes; see nonfinite.h */
     const Parameter *fine; /* during that search: the last parameter whose operation was checked */
     void *owned[3];        /* the blocks under `memory`, `gradients` and `host` */
@@ -95,6 +100,10 @@ TapePlan tape_plan(const Tape *t);
 
 void tape_backward(Tape *t);
 void tape_reset(Tape *t);
+
+/* In a backward pass, with `first_read`: dense parameters from this offset on have all of their gradient, because an
+ * operation reads a parameter when it runs, and those that are left ran before. */
+size_t tape_finished_from(Tape *t);
 
 /* Runs a part of the network, y = fn(t, args, inputs), and by the tape's policy keeps its inside, drops it and runs it
  * again in the backward pass, or just drops it. What is `beside` y is kept with it. args (of `size` bytes) are copied. Every tensor that the inside reads

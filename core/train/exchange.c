@@ -3,6 +3,23 @@
 
 #include "base/memory.h"
 
+enum { PIECES = 8 }; /* of what a rank adds up */
+
+/* What tapes note of parameters, so that pieces may go before the backward pass is over. */
+static bool follow_tapes(Trainer *c, Error *e)
+{
+    const size_t count = c->parameters->count;
+    c->exchange.first_read = memory_get(c->options.workers * count, sizeof *c->exchange.first_read);
+    for (size_t i = 0; i < c->options.workers && c->exchange.first_read; i++) {
+        c->worker[i].tape.first_read = c->exchange.first_read + i * count;
+        tape_reset(&c->worker[i].tape);
+    }
+    return c->exchange.first_read || memory_error(e, "notes of parameters", count, sizeof *c->exchange.first_read);
+}
+
+/* A device exchanges without cutting. */
+static bool at_once(const Trainer *c) { return c->options.k->exchange != NULL; }
+
 bool exchange_open(Trainer *c, Error *e)
 {
     const Division d = plan_division(&c->options, c->task, c->task->most_rows);
@@ -16,8 +33,9 @@ bool exchange_open(Trainer *c, Error *e)
     x->received = c->options.k->allocate(sums * x->range * c->options.k->real);
     x->sent = memory_get(TREE_SUMS * d.ranks, sizeof *x->sent);
     x->come = memory_get(TREE_SUMS * d.ranks, sizeof *x->come);
-    return ((x->received || !sums) && x->sent && x->come) ||
-           memory_error(e, "other processes' gradients", sums * x->range, c->options.k->real);
+    if ((!x->received && sums) || !x->sent || !x->come)
+        return memory_error(e, "other processes' gradients", sums * x->range, c->options.k->real);
+    return at_once(c) || follow_tapes(c, e);
 }
 
 void exchange_close(Trainer *c)
@@ -27,6 +45,8 @@ void exchange_close(Trainer *c)
     c->options.k->release(c->exchange.received);
     memory_free(c->exchange.sent);
     memory_free(c->exchange.come);
+    memory_free(c->exchange.first_read);
+    memory_free(c->exchange.under_way.list);
     c->exchange = (Exchange){0};
 }
 
@@ -37,10 +57,13 @@ typedef struct Range {
     size_t first, end;
 } Range;
 
+static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
+static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
+
 static Range common(Range a, Range b)
 {
-    const size_t first = a.first > b.first ? a.first : b.first, end = a.end < b.end ? a.end : b.end;
-    return (Range){first, end > first ? end : first};
+    const size_t first = larger(a.first, b.first), end = smaller(a.end, b.end);
+    return (Range){first, larger(end, first)};
 }
 
 /* Of a gradient, what a rank adds up; of a block of parameters, what it moves. */
@@ -104,10 +127,113 @@ static void trade(Part *part, size_t outs, size_t ins)
 {
     const Exchange *x = &part->c->exchange;
     const Kernels *k = part->c->options.k;
-    if (k->exchange)
+    if (at_once(part->c))
         k->exchange(part->w->stream, x->sent, outs, x->come, ins);
     else
         ranks_exchange(x->sent, outs, x->come, ins);
+}
+
+/* What a rank sends of its sums over a range that `rank` adds up. */
+static size_t list_out(const Trainer *c, RankPiece *list, Range range, size_t rank)
+{
+    const SumTree *own = &c->worker[0].left;
+    for (size_t i = 0; i < own->count; i++)
+        list[i] = piece(c, own->sum[i].block, range, rank);
+    return own->count;
+}
+
+/* Where others' sums go over a range that this one adds up. */
+static size_t list_in(const Trainer *c, RankPiece *list, Range range)
+{
+    const Division *d = &c->division;
+    const size_t from = range.first - added(c, d->rank).first;
+    size_t slot = 0;
+    for (size_t rank = 0; rank < d->ranks; rank++)
+        for (size_t i = 0; rank != d->rank && i < rank_sums(d, rank).count; i++, slot++) {
+            list[slot] = piece(c, c->exchange.received, range, rank);
+            list[slot].data = at(c, c->exchange.received, slot * c->exchange.range + from);
+        }
+    return slot;
+}
+
+/* A piece of the gradient, and the rank that adds it up. */
+typedef struct Cut {
+    Range range;
+    size_t rank;
+} Cut;
+
+static Cut cut(const Trainer *c, size_t number)
+{
+    const Range all = added(c, number / PIECES);
+    size_t first, count;
+    optimizer_range(all.end - all.first, number % PIECES, PIECES, &first, &count);
+    return (Cut){{all.first + first, all.first + first + count}, number / PIECES};
+}
+
+/* The one at this place of the order: from the last dense numbers to the first, as backward passes go; and then what has
+ * rows of tables. */
+static Cut cut_at(const Trainer *c, size_t place)
+{
+    return cut(c, place < c->exchange.early ? c->exchange.early - 1 - place : place);
+}
+
+static size_t cuts(const Trainer *c) { return c->division.ranks * PIECES; }
+
+void exchange_begin(Trainer *c)
+{
+    Exchange *x = &c->exchange;
+    if (c->division.ranks == 1)
+        return;
+    for (size_t i = 0; i < c->options.workers; i++) {
+        atomic_store(&c->worker[i].added, 0);
+        atomic_store(&c->worker[i].finished, SIZE_MAX);
+    }
+    x->early = x->gone = 0;
+    while (x->early < cuts(c) && cut(c, x->early).range.end <= c->parameters->dense)
+        x->early++;
+    for (size_t i = 0; i < cuts(c) && !at_once(c); i++)
+        if (cut_at(c, i).rank == c->division.rank)
+            ranks_begin(&x->under_way, NULL, 0, x->come, list_in(c, x->come, cut_at(c, i).range));
+}
+
+/* This worker's part of the piece that is next. */
+static void add_next(Part *part)
+{
+    const Range all = cut_at(part->c, part->w->added).range;
+    size_t first, count;
+    optimizer_range(all.end - all.first, part->number, part->c->options.workers, &first, &count);
+    update_add(part->c, part->w, all.first + first, count);
+    atomic_fetch_add(&part->w->added, 1);
+}
+
+static void send_next(Trainer *c)
+{
+    Exchange *x = &c->exchange;
+    const Cut next = cut_at(c, x->gone++);
+    if (next.rank != c->division.rank)
+        ranks_begin(&x->under_way, x->sent, list_out(c, x->sent, next.range, next.rank), NULL, 0);
+}
+
+void exchange_follow(void *follower)
+{
+    Part *part = follower;
+    Trainer *c = part->c;
+    Exchange *x = &c->exchange;
+    size_t finished = 0, added_by_all = SIZE_MAX;
+    atomic_store(&part->w->finished, tape_finished_from(&part->w->tape));
+    for (size_t i = 0; i < c->options.workers; i++)
+        finished = larger(finished, atomic_load(&c->worker[i].finished));
+    while (part->w->added < x->early && cut_at(c, part->w->added).range.first >= finished)
+        add_next(part);
+    if (part->number)
+        return;
+    for (size_t i = 0; i < c->options.workers; i++)
+        added_by_all = smaller(added_by_all, atomic_load(&c->worker[i].added));
+    const double sent = ranks_sent();
+    while (x->gone < added_by_all)
+        send_next(c);
+    x->ahead += ranks_sent() - sent;
+    ranks_attend();
 }
 
 /* Every other rank gets the range of this rank's sums that it adds up, and this one gets its range of theirs. */
@@ -115,21 +241,22 @@ static void send_sums(Part *part)
 {
     Trainer *c = part->c;
     Exchange *x = &c->exchange;
-    const Division *d = &c->division;
-    const SumTree *own = &c->worker[0].left;
-    size_t outs = 0, ins = 0, slot = 0;
-    for (size_t rank = 0; rank < d->ranks; rank++) {
-        const size_t theirs = rank_sums(d, rank).count;
-        if (rank == d->rank)
-            continue;
-        for (size_t i = 0; i < own->count; i++)
-            x->sent[outs++] = piece(c, own->sum[i].block, added(c, rank), rank);
-        for (size_t i = 0; i < theirs; i++, slot++) {
-            x->come[ins] = piece(c, x->received, added(c, d->rank), rank);
-            x->come[ins++].data = at(c, x->received, slot * x->range);
-        }
+    if (!at_once(c)) {
+        while (x->gone < cuts(c))
+            send_next(c);
+        ranks_finish(&x->under_way);
+        return;
     }
-    trade(part, outs, ins);
+    size_t outs = 0;
+    for (size_t rank = 0; rank < c->division.ranks; rank++)
+        outs += rank == c->division.rank ? 0 : list_out(c, x->sent + outs, added(c, rank), rank);
+    trade(part, outs, list_in(c, x->come, added(c, c->division.rank)));
+}
+
+void exchange_give_up(Part *part)
+{
+    if (!at_once(part->c))
+        send_sums(part);
 }
 
 /* All ranks' sums over a piece of this rank's range, which begins at `first`, `from` numbers after it. */
@@ -207,6 +334,11 @@ static void zero_others(const Part *part)
 
 void exchange_sums(Part *part)
 {
+    if (at_once(part->c))
+        update_sum(part->c, part->w, part->number);
+    while (!at_once(part->c) && part->w->added < cuts(part->c))
+        add_next(part);
+    step_barrier(part);
     if (part->number == 0)
         send_sums(part);
     step_barrier(part);
@@ -215,7 +347,6 @@ void exchange_sums(Part *part)
     zero_others(part);
     if (part->number == 0)
         send_results(part);
-    step_barrier(part);
 }
 
 static void send_weights(Part *part)

@@ -301,8 +301,10 @@ bool loop_run(Loop *l, Error *e)
         fine = step(l, e);
     if (fine && ranks_count() > 1 && l->steps_done)
         watch_note(l->trainer->watch,
-                   "processes waited for each other in %.1f %% of the time of steps, and this one sent %s a step",
-                   100 * l->waited / l->seconds, bytes_text((size_t)(l->sent / (double)l->steps_done)).text);
+                   "processes waited for each other in %.1f %% of the time of steps, and this one sent %s a step, "
+                   "%.0f %% of it during backward passes",
+                   100 * l->waited / l->seconds, bytes_text((size_t)(l->sent / (double)l->steps_done)).text,
+                   100 * l->trainer->exchange.ahead / (l->sent > 0 ? l->sent : 1));
     if (fine && !l->saved)
         fine = save(l, e);
     return fine && (!writes() || run_still_there(l->run, e));

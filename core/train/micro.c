@@ -3,7 +3,7 @@
 #include "base/philox.h"
 #include "base/units.h"
 #include "core/tensor/sites.h"
-#include "core/train/step.h"
+#include "core/train/exchange.h"
 
 /* Into micro-batches: by positions, or each of as many rows. */
 static void cut_batch(Trainer *c)
@@ -146,6 +146,8 @@ static void do_share(const Step *s, Part *part, size_t share, void (*work)(void 
     if (updates)
         update_share(c, w, share);
     for (size_t m = first; m < end && !(updates && gives_up(c)); m++) {
+        const bool last = updates && m + 1 == all && w->tape.first_read;
+        w->tape.went_back = last ? exchange_follow : NULL;
         do_micro_batch(s, part, m, work);
         if (updates && part->number == 0)
             note_long_step(c, m + 1 - mine, all - mine);
@@ -166,6 +168,7 @@ void step_each_micro_batch(const Step *s, Part *part, void (*work)(void *part))
     w->tape.training = w->tape.recording = true;
     w->tape.nonfinite = s->nonfinite;
     w->tape.hook = s->hook;
+    w->tape.follower = part;
     w->tape.slots = used_rows_count(&c->used);
     worker_shares(&c->division, part->number, &first, &end);
     for (size_t i = first; i < end; i++)
@@ -173,6 +176,7 @@ void step_each_micro_batch(const Step *s, Part *part, void (*work)(void *part))
     w->tape.training = w->tape.recording = false;
     w->tape.nonfinite = NULL;
     w->tape.hook = NULL;
+    w->tape.went_back = NULL;
 }
 
 void step_once(Part *part, void (*work)(void *part))

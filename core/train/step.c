@@ -23,10 +23,11 @@ static void forward_backward(void *argument)
 static void reduce_clip_update_zero(void *argument)
 {
     Part *part = argument;
-    update_sum(part->c, part->w, part->number);
-    step_barrier(part);
     if (part->c->division.ranks > 1)
         exchange_sums(part);
+    else
+        update_sum(part->c, part->w, part->number);
+    step_barrier(part);
     if (part->number == 0)
         update_clip(part->c, part->w);
     step_barrier(part);
@@ -44,6 +45,8 @@ static void agree(Part *part)
         return;
     if (part->number == 0)
         atomic_store(&part->c->given_up, ranks_any(atomic_load(&part->c->given_up)));
+    if (part->number == 0 && atomic_load(&part->c->given_up))
+        exchange_give_up(part);
     step_barrier(part);
 }
 
@@ -91,6 +94,7 @@ static bool collect(Trainer *c, double over, StepResult *result, Error *e)
 bool trainer_step(Trainer *c, uint64_t step, double rate, StepResult *result, Error *e)
 {
     Step s = step_begin(c, step, rate);
+    exchange_begin(c);
     c->began = clock_seconds();
     pool_run(c->pool, step_share, &s);
     double over = clock_seconds();

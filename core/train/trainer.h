@@ -5,6 +5,7 @@
 #ifndef CORE_TRAIN_TRAINER_H
 #define CORE_TRAIN_TRAINER_H
 
+#include "base/ranks.h"
 #include "base/report.h"
 #include "base/thread.h"
 #include "core/train/plan.h"
@@ -22,6 +23,8 @@ typedef struct Worker {
     void *gradient[TREE_SUMS]; /* [blocks] of reals, as used.h says; zeros between steps */
     SumTree sums;              /* of the step's shares so far; sum i is in gradient[i] */
     SumTree left;              /* of the whole process, when its workers' sums are added up */
+    atomic_size_t finished;    /* of a step: dense numbers from here on are what its shares have of the gradient */
+    atomic_size_t added;       /* pieces of which it has added up its part, see exchange.h */
     StepState *state;          /* on the device */
     StepState *shares;         /* [shares] on the device: what it was when each share of the worker was over */
     StepState begins;          /* what it holds when a share begins; uploaded from here */
@@ -34,6 +37,10 @@ typedef struct Exchange {
     void *received;                /* sums of the other ranks, each a range of this one */
     size_t range;                  /* numbers for which each of them has memory */
     struct RankPiece *sent, *come; /* room for a list of what is sent, and of what comes */
+    size_t early, gone;            /* pieces of a step that may go before its end, and that have gone */
+    RankMessages under_way;        /* these, and those of others */
+    double ahead;                  /* bytes that this rank has sent during backward passes, in all */
+    size_t *first_read;            /* [workers, parameters] for tapes */
     double waited;                 /* for others, before what is profiled */
 } Exchange;
 

@@ -62,11 +62,10 @@ void update_squares(const Trainer *c, Worker *w, size_t first, size_t count)
     c->options.k->squares(w->stream, c->parts + first / SQUARES_CHUNK, at(c, c->worker[0].gradient[0], first), count);
 }
 
-/* What workers have summed up is added up as far as it is neighbours, over a piece of the block: to one sum, unless other
- * processes have shares, too. */
-static void sum_piece(const Trainer *c, Worker *w, SumTree *all, size_t first, size_t count)
+static void add_piece(const Trainer *c, Worker *w, size_t first, size_t count)
 {
     void *to, *from;
+    SumTree *all = &w->left;
     *all = (SumTree){.leaves = c->division.shares};
     for (size_t i = 0; i < c->options.workers; i++)
         for (size_t j = 0; j < c->worker[i].sums.count; j++) {
@@ -76,18 +75,23 @@ static void sum_piece(const Trainer *c, Worker *w, SumTree *all, size_t first, s
         }
 }
 
-void update_sum(Trainer *c, Worker *w, size_t number)
+void update_add(const Trainer *c, Worker *w, size_t first, size_t all)
 {
-    size_t first, all;
-    optimizer_range(used_rows_gradient(&c->used), number, c->options.workers, &first, &all);
     for (size_t end = first + all, count; first < end; first += count) {
         count = piece_of(c, end - first);
-        sum_piece(c, w, &w->left, first, count);
+        add_piece(c, w, first, count);
         if (c->division.ranks == 1)
             update_squares(c, w, first, count);
     }
     if (!all)
-        sum_piece(c, w, &w->left, 0, 0);
+        add_piece(c, w, 0, 0);
+}
+
+void update_sum(const Trainer *c, Worker *w, size_t number)
+{
+    size_t first, count;
+    optimizer_range(used_rows_gradient(&c->used), number, c->options.workers, &first, &count);
+    update_add(c, w, first, count);
 }
 
 void update_clip(Trainer *c, Worker *w)

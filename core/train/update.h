@@ -12,9 +12,13 @@ void update_close(Trainer *c);
 /* A worker begins another share: what it can of its sums is added up first, and the tape has a block of zeros. */
 void update_share(Trainer *c, Worker *w, size_t share);
 
+/* What all workers' shares have of these numbers is added up as far as it is neighbours: to one sum, unless other processes
+ * have shares, too; w->left says which sums are left. Nothing changes these numbers any more. */
+void update_add(const Trainer *c, Worker *w, size_t first, size_t count);
+
 /* When all workers have done their shares, in this order. Each worker does a part of the block, and between two of these
  * all workers wait for each other; update_clip is one worker's alone. */
-void update_sum(Trainer *c, Worker *w, size_t number);
+void update_sum(const Trainer *c, Worker *w, size_t number);
 void update_clip(Trainer *c, Worker *w);
 void update_weights(Trainer *c, Worker *w, size_t number);
 void update_zero(Trainer *c, Worker *w, size_t number);

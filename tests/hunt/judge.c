@@ -129,6 +129,9 @@ static bool same_bits(TrainerFixture *t, const Outcome *one, const Way *way, con
                 !memcmp(&o.loss, &one->loss, sizeof o.loss);
     if (!same)
         snprintf(t->why, WHY, "%s %s: other bits %s", way->k->backend, number_type_name(way->k->type), how);
+    else if (!o.stayed)
+        snprintf(t->why, WHY, "%s %s: %s a gradient changed after it was finished", way->k->backend,
+                 number_type_name(way->k->type), how);
     else if (!o.planned)
         snprintf(t->why, WHY, "%s %s: %s it does not use the memory that was planned", way->k->backend,
                  number_type_name(way->k->type), how);

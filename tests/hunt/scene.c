@@ -483,6 +483,21 @@ Part part_whole(const Sketch *s)
     return part;
 }
 
+/* Of a backward pass: what the tape has said of gradients so far. */
+typedef struct Follower {
+    Tape *t;
+    size_t from;    /* dense numbers from here on are finished, */
+    char *finished; /* [dense] and were these when they were finished */
+} Follower;
+
+static void follow(void *argument)
+{
+    Follower *f = argument;
+    const size_t from = tape_finished_from(f->t), real = f->t->k->real;
+    memcpy(f->finished + from * real, (char *)f->t->gradient + from * real, (f->from - from) * real);
+    f->from = from;
+}
+
 Outcome scene_run(const Scene *c, const Way *way)
 {
     const Kernels *k = way->k;
@@ -506,16 +521,24 @@ Outcome scene_run(const Scene *c, const Way *way)
     TapePlan plan = walk(c, part, way, &w, &state, &takes), used;
     done(tape_open(&t, k, s, &w, &plan, &e), &e);
     t.gradients.plan = &takes;
+    Follower f = {&t, c->parameters.dense, scene_memory(c->parameters.dense, k->real)};
+    t.first_read = scene_memory(c->parameters.count, sizeof *t.first_read);
+    t.went_back = k->exchange ? NULL : follow; /* a device exchanges when a pass is over */
+    t.follower = &f;
+    tape_reset(&t);
     run_tape(&t, &(Play){c, g, &o}, way->keep, &state, gradient);
     used = tape_plan(&t);
     o.planned = way->longer ||
                 (plan.memory == used.memory && plan.gradients == used.gradients && plan.host == used.host);
     done(k->finish(s, &e), &e);
+    o.stayed = k->exchange || (!f.from && !memcmp(f.finished, gradient, c->parameters.dense * k->real));
     for (size_t i = 0; i < LOSSES; i++)
         o.loss += scales[i] * state.loss[i].sum;
     for (size_t i = 0; i < size; i++)
         o.gradient[i] = real_at(k, gradient, i);
     takes_close(&takes);
+    memory_free(f.finished);
+    memory_free(t.first_read);
     tape_close(&t);
     weights_close(&w);
     k->close(s);

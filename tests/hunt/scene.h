@@ -56,6 +56,7 @@ typedef struct Outcome {
     double loss;      /* what the gradient is of */
     double *gradient; /* [parameters.size] */
     double *losses;   /* [LOSSES_ALL] of each operation, of two of its logits, row and position of the whole sketch */
+    bool stayed;      /* gradients that the tape said were finished did not change */
     bool planned;     /* it used exactly the memory that a walk over shapes found, or no more than was planned */
 } Outcome;
 

@@ -143,6 +143,35 @@ START_TEST(the_log_says_how_long_processes_wait)
     said_free(&s);
 }
 
+/* Six hundred thousand numbers, of which two processes add up a part each, and an odd number of micro-batches. */
+START_TEST(a_larger_gradient_goes_during_the_backward_pass_and_is_the_same)
+{
+    static const struct {
+        size_t ranks, workers;
+        const char *how;
+    } ways[] = {{2, 1, ""}, {2, 2, "--shard"}, {3, 2, ""}};
+    const char *words = "--dim 128 --heads 4 --depth 3 --context 16 --batch 9 --micro-batch 1 --minutes 0 "
+                        "--eval-bytes 300 --eval-every 0 --steps 3";
+    char one[700], other[720];
+    double part = 0;
+    if (!ranks_possible())
+        return;
+    command_program("charlm");
+    snprintf(one, sizeof one, "%s", fresh_path("large"));
+    works("train --run %s %s --workers 1 -q", one, words);
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        snprintf(other, sizeof other, "%s-%zu", one, i);
+        command_processes(ways[i].ranks);
+        Said s = must("train --run %s %s --workers %zu --team 1 %s", other, words, ways[i].workers, ways[i].how);
+        const char *said = strstr(s.err, " a step, ");
+        ck_assert_msg(said && sscanf(said, " a step, %lf %% of it during backward passes", &part) == 1, "%s", s.err);
+        ck_assert_msg(ways[i].workers > 1 || (part > 30 && part <= 50), "%g %%", part);
+        expect_same(one, other, "checkpoints/00000003/model.safetensors");
+        expect_same(one, other, "checkpoints/00000003/state.safetensors");
+        said_free(&s);
+    }
+}
+
 /* `why` is in the one line of the program's own, wherever the launcher's lines are. */
 static void ends(const char *program, const char *why, const char *words)
 {
@@ -188,6 +217,7 @@ int main(int argc, char **argv)
                                  TEST(the_plan_says_what_processes_hold_and_send),
                                  TEST(with_shard_each_process_has_its_part_of_moments),
                                  TEST(the_log_says_how_long_processes_wait),
+                                 TEST(a_larger_gradient_goes_during_the_backward_pass_and_is_the_same),
                                  TEST(mistakes_are_told_once),
                                  TEST(without_mpi_a_launcher_is_told)};
     return suite_run("ranks/processes", tests, sizeof tests / sizeof *tests, argc, argv);

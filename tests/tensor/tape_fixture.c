@@ -82,6 +82,18 @@ static size_t count_nodes(const Tape *t)
     return n;
 }
 
+typedef struct Follower {
+    Tape *t;
+    Pass *pass;
+} Follower;
+
+static void follow(void *argument)
+{
+    const Follower *f = argument;
+    if (!f->pass->left && tape_finished_from(f->t) <= f->t->weights->parameters->dense / 2)
+        f->pass->left = f->t->nodes;
+}
+
 /* Forward and backward on an open tape. */
 static void run(Tape *t, const TapeFixture *l, Program *program, const PassOptions *o, StepState *state, Pass *pass)
 {
@@ -90,6 +102,8 @@ static void run(Tape *t, const TapeFixture *l, Program *program, const PassOptio
     t->gradient = pass->gradient;
     t->state = state;
     t->nonfinite = o->nonfinite;
+    t->follower = &(Follower){t, pass};
+    t->went_back = t->first_read ? follow : NULL;
     cross_entropy(t, program(t, l), l->rows.targets, 0, 0);
     pass->nodes = count_nodes(t);
     tape_backward(t);
@@ -134,10 +148,14 @@ Pass tape_fixture_pass(TapeFixture *l, Program *program, const PassOptions *o)
     pass.gradient = o->evaluation ? NULL : memory_get(l->parameters.size, l->k->real);
     ck_done(tape_open(&t, l->k, l->stream, &l->weights, &plan->planned, &e), e);
     t.gradients.plan = &plan->takes;
+    t.first_read = memory_get(l->parameters.count, sizeof *t.first_read);
+    ck_assert_ptr_nonnull(t.first_read);
+    tape_reset(&t);
     run(&t, l, program, o, &state, &pass);
     ck_done(l->k->finish(l->stream, &e), e);
     pass.used = tape_plan(&t);
     pass.loss = state.loss[0].sum;
+    memory_free(t.first_read);
     tape_close(&t);
     return pass;
 }

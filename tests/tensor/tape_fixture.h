@@ -57,6 +57,7 @@ typedef struct Pass {
     Takes takes;      /* of the walk */
     TapePlan used;
     size_t nodes; /* recorded */
+    size_t left;  /* of them, when half of the parameters' gradients were finished */
 } Pass;
 
 typedef struct PassOptions {
