@@ -92,7 +92,7 @@ mine() {
         printf "\n  %-24s %-6s %12s %12s %12s\n", "operation", "whose", "mine", "plain", "cpu"
         for (i = 1; i <= n; i++) print operation[i]
         printf "\n%d of %d operations are yours; course/mine/libmine.so holds them, plain does the rest:\n", mine, n
-        print "    bin/charlm train --preset minute --device mine"
+        print "    bin/charlm train --preset minute --activation relu --no-gate --device mine"
     }' "$table"
 }
 
@@ -186,7 +186,8 @@ try_mine() {
         for device in plain mine; do
             rm -rf "$place/$device"
             (cd "$place" && "$ATTEND_BIN/charlm" train -q --dim 16 --heads 2 --depth 1 --context 16 --batch 4 --steps 3 \
-                --eval-every 3 --attention composed --distances none --positions learned --norm-kind $kind --device $device \
+                --eval-every 3 --attention composed --distances none --positions learned --activation relu --no-gate \
+                --norm-kind $kind --device $device \
                 --workers 1 --run $device >/dev/null) || wrong "charlm does not train with --device $device, --norm-kind $kind"
             cut -f 1,3 "$place/$device/log.tsv" >"$place/$device.loss"
         done
