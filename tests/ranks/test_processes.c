@@ -143,7 +143,18 @@ START_TEST(the_log_says_how_long_processes_wait)
     said_free(&s);
 }
 
-/* Six hundred thousand numbers, of which two processes add up a part each, and an odd number of micro-batches. */
+/* What process 0 is said to have sent in a step, in MiB, and how much of it (in %) during backward passes. */
+static void sent_in(const char *said, double *sent, double *early)
+{
+    const char *at = strstr(said, "this one sent ");
+    char unit[8] = "";
+    ck_assert_msg(at && sscanf(at, "this one sent %lf %7s a step, %lf %% of it during", sent, unit, early) == 3, "%s",
+                  said);
+    ck_assert_str_eq(unit, "MiB");
+}
+
+/* Six hundred thousand numbers, of which processes add up a part each, and an odd number of micro-batches. What goes is
+ * what was planned. */
 START_TEST(a_larger_gradient_goes_during_the_backward_pass_and_is_the_same)
 {
     static const struct {
@@ -153,7 +164,7 @@ START_TEST(a_larger_gradient_goes_during_the_backward_pass_and_is_the_same)
     const char *words = "--dim 128 --heads 4 --depth 3 --context 16 --batch 9 --micro-batch 1 --minutes 0 "
                         "--eval-bytes 300 --eval-every 0 --steps 3";
     char one[700], other[720];
-    double part = 0;
+    double sent, early;
     if (!ranks_possible())
         return;
     command_program("charlm");
@@ -163,9 +174,12 @@ START_TEST(a_larger_gradient_goes_during_the_backward_pass_and_is_the_same)
         snprintf(other, sizeof other, "%s-%zu", one, i);
         command_processes(ways[i].ranks);
         Said s = must("train --run %s %s --workers %zu --team 1 %s", other, words, ways[i].workers, ways[i].how);
-        const char *said = strstr(s.err, " a step, ");
-        ck_assert_msg(said && sscanf(said, " a step, %lf %% of it during backward passes", &part) == 1, "%s", s.err);
-        ck_assert_msg(ways[i].workers > 1 || (part > 30 && part <= 50), "%g %%", part);
+        Json *plan = must_json("info --run %s --json --workers %zu %s", other, ways[i].workers, ways[i].how);
+        const double planned = json_real(plan, "sent_bytes_a_step") / (1 << 20);
+        sent_in(s.err, &sent, &early);
+        ck_assert_msg(fabs(sent - planned) < 0.06, "%g MiB, not %g", sent, planned);
+        ck_assert_msg(ways[i].workers > 1 || (early > 30 && early <= 50), "%g %%", early);
+        json_free(plan);
         expect_same(one, other, "checkpoints/00000003/model.safetensors");
         expect_same(one, other, "checkpoints/00000003/state.safetensors");
         said_free(&s);
