@@ -154,7 +154,7 @@ static void sent_in(const char *said, double *sent, double *early)
 }
 
 /* Six hundred thousand numbers, of which processes add up a part each, and an odd number of micro-batches. What goes is
- * what was planned. */
+ * what was planned: the table is tied, so that all of it goes. */
 START_TEST(a_larger_gradient_goes_during_the_backward_pass_and_is_the_same)
 {
     static const struct {
@@ -162,7 +162,7 @@ START_TEST(a_larger_gradient_goes_during_the_backward_pass_and_is_the_same)
         const char *how;
     } ways[] = {{2, 1, ""}, {2, 2, "--shard"}, {3, 2, ""}};
     const char *words = "--dim 128 --heads 4 --depth 3 --context 16 --batch 9 --micro-batch 1 --minutes 0 "
-                        "--eval-bytes 300 --eval-every 0 --steps 3";
+                        "--tie --eval-bytes 300 --eval-every 0 --steps 3";
     char one[700], other[720];
     double sent, early;
     if (!ranks_possible())
@@ -177,7 +177,7 @@ START_TEST(a_larger_gradient_goes_during_the_backward_pass_and_is_the_same)
         Json *plan = must_json("info --run %s --json --workers %zu %s", other, ways[i].workers, ways[i].how);
         const double planned = json_real(plan, "sent_bytes_a_step") / (1 << 20);
         sent_in(s.err, &sent, &early);
-        ck_assert_msg(fabs(sent - planned) < 0.06, "%g MiB, not %g", sent, planned);
+        ck_assert_msg(fabs(sent - planned) < 0.055, "%g MiB, not %g", sent, planned);
         ck_assert_msg(ways[i].workers > 1 || (early > 30 && early <= 50), "%g %%", early);
         json_free(plan);
         expect_same(one, other, "checkpoints/00000003/model.safetensors");
