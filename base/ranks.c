@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,16 +63,27 @@ static const char *const launchers[][2] = {
     {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, {"PMI_RANK", "PMI_SIZE"}, {"PMIX_RANK", "SLURM_STEP_NUM_TASKS"}};
 enum { LAUNCHERS = sizeof launchers / sizeof *launchers };
 
+/* Variables may be left over, or be somebody else's: what is no number, or no rank of so many, comes from no launcher. */
+static bool number_in(const char *variable, size_t most, size_t *number)
+{
+    const char *text = getenv(variable);
+    const size_t digits = text ? strspn(text, "0123456789") : 0;
+    if (!digits || text[digits] || digits > 9)
+        return false;
+    *number = (size_t)strtoul(text, NULL, 10);
+    return *number <= most;
+}
+
 bool ranks_launched(size_t *own, size_t *count)
 {
     *own = 0;
     *count = 1;
     for (size_t i = 0; i < LAUNCHERS; i++) {
-        const char *rank = getenv(launchers[i][0]), *all = getenv(launchers[i][1]);
-        if (!rank || !all || strtoull(all, NULL, 10) < 2)
+        size_t rank, all;
+        if (!number_in(launchers[i][1], INT_MAX, &all) || all < 2 || !number_in(launchers[i][0], all - 1, &rank))
             continue;
-        *own = (size_t)strtoull(rank, NULL, 10);
-        *count = (size_t)strtoull(all, NULL, 10);
+        *own = rank;
+        *count = all;
         return true;
     }
     return false;
@@ -83,6 +95,12 @@ void ranks_forget(void)
         unsetenv(launchers[i][0]);
         unsetenv(launchers[i][1]);
     }
+}
+
+static _Noreturn void end_alone(const char *why)
+{
+    fprintf(stderr, "%s\n", why);
+    _exit(1);
 }
 
 #ifdef HAVE_MPI
@@ -129,11 +147,31 @@ static _Noreturn void end_silently(void)
     _exit(1);
 }
 
-/* What MPI does without us cannot be polled. If it hangs, the process ends by SIGALRM, and the launcher says that. */
-static void limit(double seconds)
+/* What MPI does without us cannot be polled, so an alarm ends it. What it says then is written before. */
+static char too_late[256];
+static int too_late_to;
+
+static void end_late(int signal_number)
 {
-    signal(SIGALRM, SIG_DFL);
-    alarm((unsigned)seconds);
+    (void)signal_number;
+    _exit(write(too_late_to, too_late, strlen(too_late)) > 0 ? 1 : 2);
+}
+
+/* The lowest says it: the launcher ends the others when it has ended. */
+static void limit(double seconds, const char *what)
+{
+    char host[HOST];
+    size_t own, count;
+    ranks_launched(&own, &count);
+    if (gethostname(host, HOST) != 0)
+        snprintf(host, HOST, "a host without a name");
+    host[HOST - 1] = 0;
+    snprintf(too_late, sizeof too_late,
+             "%s: rank %zu of %zu on %s: another process has not %s for %.0f s: it has stopped, or the network has\n",
+             ranks.program, own, count, host, what, seconds);
+    too_late_to = ranks.errors ? fileno(ranks.errors) : STDERR_FILENO;
+    signal(SIGALRM, end_late);
+    alarm((unsigned)seconds + (unsigned)(own < A_MINUTE ? own : A_MINUTE));
 }
 
 /* One line is said: by the first that has something to say, and of several at once by the lowest. The others hear of it,
@@ -141,25 +179,27 @@ static void limit(double seconds)
 void ranks_end(const char *why)
 {
     size_t from;
-    if (ranks.count > 1 && take_byte(TAG_END, &from))
+    if (ranks.count < 2)
+        end_alone(why);
+    const bool stopped = ranks.stopped(); /* by a user or a scheduler, long before */
+    if (take_byte(TAG_END, &from))
         end_silently();
     for (size_t i = 0; i < ranks.count; i++)
         if (i != ranks.own)
             send_byte(i, TAG_END);
-    for (size_t i = 0; ranks.count > 1 && i < 2 + 10 * (ranks.own < 6 ? ranks.own : 6); i++) {
+    for (size_t i = 0; i < 2 + 10 * (ranks.own < 6 ? ranks.own : 6); i++) {
         nap(0.05);
         while (take_byte(TAG_END, &from))
             if (from < ranks.own)
                 end_silently();
-        if (ranks.own && ranks.stopped())
+        if (ranks.own && !stopped && ranks.stopped())
             _exit(1);
     }
     FILE *to = ranks.errors ? ranks.errors : stderr;
-    if (ranks.count > 1)
-        fprintf(to, "%s: rank %zu of %zu on %s: %s\n", ranks.program, ranks.own, ranks.count, ranks_host(ranks.own),
-                why);
+    fprintf(to, "%s: rank %zu of %zu on %s: %s\n", ranks.program, ranks.own, ranks.count, ranks_host(ranks.own), why);
     fflush(to);
-    limit(A_MINUTE);
+    signal(SIGALRM, SIG_DFL);
+    alarm(A_MINUTE);
     MPI_Abort(MPI_COMM_WORLD, 1);
     _exit(1);
 }
@@ -193,15 +233,17 @@ typedef struct RankMessage {
 
 /* For whom a rank waits that has sent nothing. */
 typedef struct Patience {
-    double since; /* something came, or the other said that it waits, too */
+    double waited; /* after something came, or the other said that it waits, too */
+    double looked; /* when */
     bool asked;
     int answers; /* that it waits, one after another */
 } Patience;
 
-enum { ANSWERS = 8 };
+enum { ANSWERS = 8, A_SECOND = 1 };
 
 /* Half of the time over, the other is asked: one that waits for a third does not end anybody, because the one that waits
- * for the culprit will. Only so often, as all could wait for each other. */
+ * for the culprit will. Only so often, as all could wait for each other. Time in which this process itself was stopped, as a
+ * scheduler does with a whole job, is none that it waited. */
 static void be_patient(Patience *p, size_t rank)
 {
     size_t from;
@@ -211,11 +253,13 @@ static void be_patient(Patience *p, size_t rank)
         send_byte(from, TAG_ALIVE);
     while (take_byte(TAG_ALIVE, &from))
         if (p->asked && from == rank && p->answers++ < ANSWERS)
-            p->since = clock_seconds(), p->asked = false;
-    const double waited = clock_seconds() - p->since;
-    if (waited > ranks.seconds)
+            p->waited = 0, p->asked = false;
+    const double now = clock_seconds(), more = now - p->looked;
+    p->waited += more < A_SECOND ? more : A_SECOND;
+    p->looked = now;
+    if (p->waited > ranks.seconds)
         waited_too_long(rank);
-    if (waited > ranks.seconds / 2 && !p->asked) {
+    if (p->waited > ranks.seconds / 2 && !p->asked) {
         send_byte(rank, TAG_ASK);
         p->asked = true;
     }
@@ -225,14 +269,14 @@ static void be_patient(Patience *p, size_t rank)
 static void wait_all(Message *m, size_t count)
 {
     const double start = clock_seconds();
-    Patience patience = {.since = start};
+    Patience patience = {.looked = start};
     for (size_t i = 0, spins = 0; i < count; spins++) {
         int done = 0;
         check(MPI_Test(&m[i].request, &done, MPI_STATUS_IGNORE), "a message between processes failed");
         if (done) {
             i++;
             if (spins > SPINS)
-                patience = (Patience){.since = clock_seconds()};
+                patience = (Patience){.looked = clock_seconds()};
             continue;
         }
         if (spins > SPINS) {
@@ -385,8 +429,14 @@ bool ranks_open(const char *program, double seconds, bool (*stopped)(void), Erro
     size_t own, count;
     int level, rank, size;
     ranks_launched(&own, &count);
+    ranks.seconds = seconds > A_MINUTE ? seconds : A_MINUTE;
+    ranks.wanted = seconds;
+    ranks.program = program;
+    ranks.stopped = stopped;
+    limit(ranks.seconds, "started");
     if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level) != MPI_SUCCESS || level < MPI_THREAD_FUNNELED)
         return fail(e, "MPI does not start in a program with threads");
+    alarm(0);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -397,10 +447,6 @@ bool ranks_open(const char *program, double seconds, bool (*stopped)(void), Erro
                     count, size);
     ranks.own = (size_t)rank;
     ranks.count = (size_t)size;
-    ranks.seconds = seconds > A_MINUTE ? seconds : A_MINUTE;
-    ranks.wanted = seconds;
-    ranks.program = program;
-    ranks.stopped = stopped;
     if (rank)
         be_silent();
     return gather_hosts(e);
@@ -411,7 +457,7 @@ void ranks_close(void)
     if (!ranks.count)
         return;
     ranks_any(false);
-    limit(ranks.seconds + A_MINUTE);
+    limit(ranks.seconds + A_MINUTE, "ended");
     MPI_Finalize();
     alarm(0);
     memory_free(ranks.hosts);
@@ -439,11 +485,7 @@ bool ranks_any(bool own)
 
 bool ranks_possible(void) { return false; }
 
-void ranks_end(const char *why)
-{
-    fprintf(stderr, "%s\n", why);
-    _exit(1);
-}
+void ranks_end(const char *why) { end_alone(why); }
 
 bool ranks_open(const char *program, double seconds, bool (*stopped)(void), Error *e)
 {

@@ -65,19 +65,15 @@ static bool works_together(const App *a)
 }
 
 /* Started by a launcher: the processes share what this command computes, or one does all and the others end. */
-static bool join(const App *a, bool *alone, Error *e)
+static bool join(const App *a, double seconds, bool *alone, Error *e)
 {
-    enum { WAIT = 600 };
     const Options *options = a->command_line;
     size_t own, count;
     *alone = true;
     if (!ranks_launched(&own, &count))
         return true;
-    if (options->asked == ASKED_WORK && works_together(a)) {
-        double seconds = WAIT;
-        return (!a->options->wait || parse_time(a->options->wait, &seconds, e)) &&
-               ranks_open(a->kind->name, seconds, stop_requested, e);
-    }
+    if (options->asked == ASKED_WORK && works_together(a))
+        return ranks_open(a->kind->name, seconds, stop_requested, e);
     *alone = own == 0;
     ranks_forget();
     return true;
@@ -103,6 +99,7 @@ int app_main(App *a, const AppTables *tables, int argc, char **argv)
     const char *name = a->kind->name;
     int status = 0;
     bool alone = true;
+    double wait = 600;
 
     signal(SIGXFSZ, SIG_IGN); /* a file at its limit of size is an error like a full disk, with a line that says so */
     tuned_keep();
@@ -110,10 +107,10 @@ int app_main(App *a, const AppTables *tables, int argc, char **argv)
     program.commands = tables->commands;
     program.command_count = tables->command_count;
     if (!options_open(options, &program, tables->options, tables->option_count, &e) ||
-        !options_parse(options, argc, argv, &e)) {
+        !options_parse(options, argc, argv, &e) || (a->options->wait && !parse_time(a->options->wait, &wait, &e))) {
         tell(name, e.text);
         status = 2;
-    } else if (!join(a, &alone, &e)) {
+    } else if (!join(a, wait, &alone, &e)) {
         tell(name, e.text);
         status = 1;
     } else if (!alone) {

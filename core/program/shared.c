@@ -281,12 +281,14 @@ bool parse_every(const char *text, size_t *steps, double *seconds, Error *e)
     return true;
 }
 
+enum { A_YEAR = 365 * 24 * 3600 };
+
 bool parse_time(const char *text, double *seconds, Error *e)
 {
     size_t steps;
     Error why;
-    return (parse_every(text, &steps, seconds, &why) && *seconds > 0) ||
-           fail(e, "--wait '%s': expected a time such as 90s, 10m or 2h", text);
+    return (parse_every(text, &steps, seconds, &why) && *seconds >= 1 && *seconds <= A_YEAR) ||
+           fail(e, "--wait '%s': expected a time from 1s to a year, such as 90s, 10m or 2h", text);
 }
 
 bool parse_part(const char *text, double *part, Error *e)

@@ -95,6 +95,20 @@ Said ended(const Started *s, const char *run)
     return said;
 }
 
+void expect_named(const Said *said, size_t rank, const char *time)
+{
+    char words[200], named[30];
+    const char *own = strstr(said->err, "charlm: rank "), *other = own ? strstr(own + 9, ": rank ") : NULL;
+    snprintf(named, sizeof named, ": rank %zu on ", rank);
+    snprintf(
+        words, sizeof words,
+        " has not answered for %s: it has stopped, or the network has; --resume goes on from the last checkpoint\n",
+        time);
+    ck_assert_msg(said->status != 0 && other && !strncmp(other, named, strlen(named)) && strstr(other, words) &&
+                      !strstr(own + 1, "charlm: "),
+                  "%d: it was rank %zu: %s", said->status, rank, said->err);
+}
+
 void check_resumed(const char *run, size_t processes)
 {
     char whole[720], name[100];

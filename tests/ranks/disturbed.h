@@ -24,6 +24,9 @@ void expect_steps(const Started *s, const char *run, size_t steps);
 /* What it said; and waits until none of its processes is left. */
 Said ended(const Started *s, const char *run);
 
+/* That one line names the rank that has stopped, and for how long the others have waited. */
+void expect_named(const Said *said, size_t rank, const char *time);
+
 /* Goes on in so many processes (0: without a launcher): some steps after its last checkpoint it is the run that nothing
  * disturbed, to the bit. */
 void check_resumed(const char *run, size_t processes);
