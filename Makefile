@@ -27,8 +27,8 @@ V       =# 1: show every command in full
 for     =# make deps for=run, for=test or for=develop
 only    =# make test only=MODULE or only=MODULE/FILE (several: only="base kernels/attention")
 name    =# make test name=TEST
-first   =# make hunt first=SEED: where it begins (0)
-seeds   =# make hunt seeds=N: how many networks (1000, if no time is given)
+first   =# make hunt first=SEED: where it begins (0); make disturb, too
+seeds   =# make hunt seeds=N: how many networks (1000, if no time is given); make disturb: how many runs (30)
 seconds =# make hunt seconds=N, make fuzz seconds=N: how long (fuzz: with each harness; 60)
 FILE    =# make grade-NN FILE=...: a file to grade instead of the lesson's exercise.c
 # ONEDNN=no LIBARCHIVE=no MPI=no CHECK=no CXX17=no CUDA=no build as if it were not there.

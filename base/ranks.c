@@ -63,7 +63,7 @@ static const char *const launchers[][2] = {
     {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, {"PMI_RANK", "PMI_SIZE"}, {"PMIX_RANK", "SLURM_STEP_NUM_TASKS"}};
 enum { LAUNCHERS = sizeof launchers / sizeof *launchers };
 
-/* Variables may be left over, or be somebody else's: what is no number, or no rank of so many, comes from no launcher. */
+/* Such variables may be old, or have another meaning: a number that is none, or no rank of that many, comes from no launcher. */
 static bool number_in(const char *variable, size_t most, size_t *number)
 {
     const char *text = getenv(variable);

@@ -15,4 +15,7 @@ double uniform(Random *r); /* in (-1,1) */
 size_t below(Random *r, size_t n);
 bool chance(Random *r, double p);
 
+/* A seed, or how many, as somebody types it: false where it is no whole number of at most this. */
+bool chance_number(const char *text, unsigned long most, unsigned long *n);
+
 #endif

@@ -99,6 +99,14 @@ HUNT := tools/hunt.c tests/chance.c $(filter-out $(TESTS),$(wildcard tests/hunt/
 $(OUT_BIN)/hunt: $(HUNT:%.c=$(OUT)/%.o) $(LIBRARY) $(OUT)/link
 	$(link)
 
+# Longer than a test may take: processes that are killed or stopped by chance.
+disturb: programs $(OUT_BIN)/disturb ## kill and stop processes of runs at random moments: first=SEED, seeds=N
+	@ATTEND_BIN='$(CURDIR)/$(BIN)' $(OUT_BIN)/disturb $(or $(first),0) $(or $(seeds),30)
+DISTURB := tools/disturb.c tests/ranks/disturbed.c $(wildcard tests/*.c)
+$(OUT_BIN)/disturb: LINK_MORE = $(CHECK_LIBS)
+$(OUT_BIN)/disturb: $(DISTURB:%.c=$(OUT)/%.o) $(LIBRARY) $(OUT)/link
+	$(link)
+
 null-comparison: programs ## train 2,000 tiny runs of one recipe and compare 200 pairs of groups of 5: pairs=N seeds=N
 	@BIN='$(BIN)' tools/null_comparison.sh $(or $(pairs),200) $(or $(seeds),5)
 
@@ -124,4 +132,4 @@ count-instructions: $(OUT_BIN)/instructions
 $(OUT_BIN)/instructions: $(OUT)/tools/instructions.o $(LIBRARY) $(OUT)/link
 	$(link)
 
-.PHONY: test these tests levels where has-check sanitize tsan valgrind coverage coverage-report flips run-flips hostile hunt null-comparison build-test bench-kernels instructions count-instructions
+.PHONY: test these tests levels where has-check sanitize tsan valgrind coverage coverage-report flips run-flips hostile hunt disturb null-comparison build-test bench-kernels instructions count-instructions

@@ -1,19 +1,10 @@
 /* hunt FIRST SEEDS SECONDS: judges random networks (tests/hunt) from a seed on, until this many were judged or this
  * much time has gone by (0: no limit), and prints the smallest network of each seed that comes out wrong. */
 #include "base/clock.h"
+#include "tests/chance.h"
 #include "tests/hunt/judge.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-
-static bool whole_number(const char *text, unsigned long most, unsigned long *n)
-{
-    char *end;
-    errno = 0;
-    *n = strtoul(text, &end, 10);
-    return *text >= '0' && *text <= '9' && !*end && !errno && *n <= most;
-}
 
 static bool hunt(uint32_t seed)
 {
@@ -33,8 +24,8 @@ static bool hunt(uint32_t seed)
 int main(int argc, char **argv)
 {
     unsigned long first, seeds, seconds, n = 0, wrong = 0;
-    if (argc != 4 || !whole_number(argv[1], UINT32_MAX, &first) || !whole_number(argv[2], UINT32_MAX, &seeds) ||
-        !whole_number(argv[3], UINT32_MAX, &seconds)) {
+    if (argc != 4 || !chance_number(argv[1], UINT32_MAX, &first) || !chance_number(argv[2], UINT32_MAX, &seeds) ||
+        !chance_number(argv[3], UINT32_MAX, &seconds)) {
         fprintf(stderr, "usage: hunt FIRST SEEDS SECONDS (0: no limit)\n");
         return 2;
     }

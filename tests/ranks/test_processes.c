@@ -209,7 +209,7 @@ START_TEST(mistakes_are_told_once)
     ends("charlm: rank ", "not finite", words);
     ends("charlm: rank ", "--shard: the state of adafactor is too small to be divided",
          "train --shard --optimizer adafactor --steps 1");
-    ends("charlm: ", "--wait 'soon': expected a time such as 90s", "train --wait soon");
+    ends("charlm: ", "--wait 'soon': expected a time from 1s", "train --wait soon");
 }
 
 START_TEST(without_mpi_a_launcher_is_told)
