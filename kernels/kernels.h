@@ -173,6 +173,8 @@ typedef struct Span {
 
 enum { SQUARES_CHUNK = 1 << 16 }; /* gradients that one partial sum of `squares` covers */
 
+static inline size_t squares_chunks(size_t n) { return (n + SQUARES_CHUNK - 1) / SQUARES_CHUNK; }
+
 typedef struct Kernels {
     const char *backend;
     NumberType type;

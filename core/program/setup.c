@@ -91,7 +91,7 @@ bool setup_trainer(TrainerOptions *c, const SharedOptions *o, const Parameters *
                     optimizer_kind(o->optimizer)->name);
     if (!c->k || (training && !parse_betas(o->betas, &adam->beta1, &adam->beta2, e)))
         return false;
-    optimizer_kind(o->optimizer)->configure(&c->optimizer);
+    optimizer_configure(&c->optimizer);
     return true;
 }
 

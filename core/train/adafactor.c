@@ -15,10 +15,8 @@
 
 static const double tiny = 1e-30, least = 1e-3;
 
-static size_t chunks_of(size_t n) { return (n + SQUARES_CHUNK - 1) / SQUARES_CHUNK; }
-
 /* Partial sums of squares of weights and of updates. */
-static size_t sums_of(const Parameters *p) { return 2 * chunks_of(parameters_largest(p)); }
+static size_t sums_of(const Parameters *p) { return 2 * squares_chunks(parameters_largest(p)); }
 
 static size_t numbers(const Parameter *p) { return p->shape[0] + p->shape[1]; }
 
@@ -27,8 +25,6 @@ static size_t beside(const Parameters *p, const Kernels *k, size_t workers)
     (void)k;
     return workers * sums_of(p) * sizeof(double);
 }
-
-static void configure(OptimizerOptions *o) { (void)o; }
 
 static bool adafactor_open(Optimizer *o, Stream *s, Error *e)
 {
@@ -81,13 +77,6 @@ static void adafactor_step(Optimizer *o, Stream *s, const OptimizerStep *step)
     }
 }
 
-static void flush(Optimizer *o, Stream *s, size_t number, size_t workers)
-{
-    (void)o, (void)s, (void)number, (void)workers;
-}
-
-static void after_load(Optimizer *o) { (void)o; }
-
 const OptimizerKind adafactor_optimizer = {.name = "adafactor",
                                            .holds = "factored moments",
                                            .blocks = 1,
@@ -96,10 +85,7 @@ const OptimizerKind adafactor_optimizer = {.name = "adafactor",
                                            .traffic = 8,
                                            .numbers = numbers,
                                            .beside = beside,
-                                           .configure = configure,
                                            .open = adafactor_open,
                                            .close = adafactor_close,
                                            .begin = begin,
-                                           .step = adafactor_step,
-                                           .flush = flush,
-                                           .after_load = after_load};
+                                           .step = adafactor_step};

@@ -28,8 +28,6 @@ static size_t lookup_rows(const Optimizer *o)
     return rows;
 }
 
-static void configure(OptimizerOptions *o) { (void)o; } /* it is one */
-
 /* Neighbours of one group are one stretch, and what decays is a span. */
 static void list_dense(const Optimizer *o, Stretch *stretch, size_t *stretches, Span *span, size_t *spans)
 {
@@ -179,7 +177,6 @@ const OptimizerKind adam_optimizer = {.name = "adam",
                                       .blocks = 2,
                                       .saved = {"adam.m.", "adam.v."},
                                       .traffic = 6,
-                                      .configure = configure,
                                       .open = adam_open,
                                       .close = adam_close,
                                       .begin = adam_begin,

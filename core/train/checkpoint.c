@@ -565,7 +565,7 @@ static bool state_read(Trainer *c, const char *path, uint64_t wanted, Progressio
         if (fine && c->weights.numbers != c->weights.reals)
             c->options.k->convert(s, c->weights.numbers, c->weights.reals, c->parameters->whole);
     }
-    c->optimizer.kind->after_load(&c->optimizer);
+    optimizer_after_load(&c->optimizer);
     if (fine)
         *at = (Progression){(uint64_t)step,    best,    (uint64_t)best_step, scored > 0,
                             (uint64_t)stalled, seconds, (uint64_t)halved};

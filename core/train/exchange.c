@@ -92,7 +92,7 @@ static void results(Range out[RESULTS], const OptimizerOptions *o, const Paramet
     out[1] = o->parts > 1 ? common(added, rows) : (Range){0, 0};
 }
 
-static size_t chunks(Range added) { return (added.end - added.first + SQUARES_CHUNK - 1) / SQUARES_CHUNK; }
+static size_t chunks(Range added) { return squares_chunks(added.end - added.first); }
 
 double exchange_bytes(const TrainerOptions *o, const Division *d, const Parameters *p, size_t gradient)
 {

@@ -7,14 +7,7 @@
 #include "core/tensor/tape.h"
 #include "core/train/optimizer.h"
 
-static void configure(OptimizerOptions *o) { (void)o; }
-static bool open_nothing(Optimizer *o, Stream *s, Error *e) { return (void)o, (void)s, (void)e, true; }
-static void nothing(Optimizer *o) { (void)o; }
 static void begin(const Adam *adam, StepState *state, uint64_t step) { (void)adam, (void)state, (void)step; }
-static void flush(Optimizer *o, Stream *s, size_t number, size_t workers)
-{
-    (void)o, (void)s, (void)number, (void)workers;
-}
 
 /* A worker's part of each parameter: rows of a table that is looked up, else numbers. */
 static void lion_step(Optimizer *o, Stream *s, const OptimizerStep *step)
@@ -47,10 +40,5 @@ const OptimizerKind lion_optimizer = {.name = "lion",
                                       .blocks = 1,
                                       .saved = {"lion.m."},
                                       .traffic = 4,
-                                      .configure = configure,
-                                      .open = open_nothing,
-                                      .close = nothing,
                                       .begin = begin,
-                                      .step = lion_step,
-                                      .flush = flush,
-                                      .after_load = nothing};
+                                      .step = lion_step};

@@ -43,7 +43,7 @@ static Scratch scratch_of(const Parameters *p)
     Scratch scratch = {0};
     for (size_t i = 0; i < p->count; i++) {
         const Parameter *one = p->list[i];
-        const size_t chunks = (one->count + SQUARES_CHUNK - 1) / SQUARES_CHUNK;
+        const size_t chunks = squares_chunks(one->count);
         if (is_whole(one) && smaller(one) > scratch.side)
             scratch.side = smaller(one);
         if (is_whole(one) && chunks > scratch.chunks)
@@ -178,7 +178,7 @@ static void orthogonal_step(const Optimizer *o, Stream *s, const OptimizerStep *
 
     k->momentum(s, optimizer_at(o, 0, p->offset), g, state, motion->momentum, p->count);
     k->squares(s, parts, g, p->count);
-    k->unit(s, x, g, parts, (p->count + SQUARES_CHUNK - 1) / SQUARES_CHUNK, p->count);
+    k->unit(s, x, g, parts, squares_chunks(p->count), p->count);
     for (size_t t = 0; t < ITERATIONS; t++) {
         iterate(o, s, muon, step->number, p, y, x);
         void *last = x;

@@ -10,6 +10,12 @@ static const OptimizerKind *const kinds[] = {OPTIMIZERS(OPTIMIZER_ROW)};
 
 const OptimizerKind *optimizer_kind(int kind) { return kinds[kind]; }
 
+void optimizer_configure(OptimizerOptions *o)
+{
+    if (kinds[o->kind]->configure)
+        kinds[o->kind]->configure(o);
+}
+
 /* Where part `number` begins, of `parts`: near to its share of all numbers. */
 static size_t begin_of(const OptimizerKind *kind, const Parameters *p, size_t number, size_t parts)
 {
@@ -88,14 +94,16 @@ bool optimizer_open(Optimizer *o, const OptimizerOptions *options, size_t worker
         o->block[i] = k->allocate(numbers * k->real);
         fine = o->block[i];
     }
-    return (fine || memory_error(e, o->kind->holds, numbers, o->kind->blocks * k->real)) && o->kind->open(o, s, e);
+    return (fine || memory_error(e, o->kind->holds, numbers, o->kind->blocks * k->real)) &&
+           (!o->kind->open || o->kind->open(o, s, e));
 }
 
 void optimizer_close(Optimizer *o)
 {
     if (!o->kind)
         return;
-    o->kind->close(o);
+    if (o->kind->close)
+        o->kind->close(o);
     memory_free(o->motions);
     memory_free(o->begins);
     o->k->release(o->states);
@@ -124,12 +132,23 @@ const StepState *optimizer_state(const Optimizer *o, const OptimizerStep *step, 
     return m->group ? &o->states[m->group - 1] : step->state;
 }
 
+void optimizer_flush(Optimizer *o, Stream *s, size_t number, size_t workers)
+{
+    if (o->kind->flush)
+        o->kind->flush(o, s, number, workers);
+}
+
+void optimizer_after_load(Optimizer *o)
+{
+    if (o->kind->after_load)
+        o->kind->after_load(o);
+}
+
 bool optimizer_keeps(const Optimizer *o, size_t block, size_t i) { return block != 1 || !o->motions[i].whole; }
 
 void optimizer_range(size_t numbers, size_t number, size_t workers, size_t *first, size_t *count)
 {
-    size_t chunks = (numbers + SQUARES_CHUNK - 1) / SQUARES_CHUNK, from = chunks * number / workers,
-           to = chunks * (number + 1) / workers;
+    size_t chunks = squares_chunks(numbers), from = chunks * number / workers, to = chunks * (number + 1) / workers;
     size_t end = to * SQUARES_CHUNK < numbers ? to * SQUARES_CHUNK : numbers;
     *first = from * SQUARES_CHUNK;
     *count = end > *first ? end - *first : 0;
@@ -137,7 +156,6 @@ void optimizer_range(size_t numbers, size_t number, size_t workers, size_t *firs
 
 size_t range_capacity(size_t numbers, size_t workers)
 {
-    size_t chunks = (numbers + SQUARES_CHUNK - 1) / SQUARES_CHUNK,
-           most = (chunks + workers - 1) / workers * SQUARES_CHUNK;
+    size_t chunks = squares_chunks(numbers), most = (chunks + workers - 1) / workers * SQUARES_CHUNK;
     return most < numbers ? most : numbers;
 }

@@ -74,10 +74,10 @@ typedef struct OptimizerKind {
     /* Reals that a block of state has for a parameter. NULL: one for each of its numbers. */
     size_t (*numbers)(const Parameter *p);
 
-    /* Makes an Adam of options as people write them. */
+    /* Makes an Adam of options as people write them. NULL: they are one. */
     void (*configure)(OptimizerOptions *o);
 
-    /* What it has beside its state's blocks. */
+    /* What it has beside its state's blocks; NULL: nothing. */
     bool (*open)(Optimizer *o, Stream *s, Error *e);
     void (*close)(Optimizer *o);
 
@@ -87,12 +87,14 @@ typedef struct OptimizerKind {
     /* Asks for what moves one worker's part; where state->finite is 0, nothing may change. */
     void (*step)(Optimizer *o, Stream *s, const OptimizerStep *step);
 
-    /* Before its state is read, by each worker for its part; and after its state was written. */
+    /* Before its state is read, by each worker for its part; and after its state was written. NULL: it is complete. */
     void (*flush)(Optimizer *o, Stream *s, size_t number, size_t workers);
     void (*after_load)(Optimizer *o);
 } OptimizerKind;
 
 const OptimizerKind *optimizer_kind(int kind);
+
+void optimizer_configure(OptimizerOptions *o);
 
 /* Of the state: its blocks, and what is beside them. */
 size_t optimizer_bytes(const OptimizerOptions *o, const Parameters *p, const Kernels *k, size_t workers);
@@ -119,6 +121,9 @@ void optimizer_begin(const Optimizer *o, Stream *s, StepState *state, uint64_t s
 
 /* Of a parameter's group, on the device. */
 const StepState *optimizer_state(const Optimizer *o, const OptimizerStep *step, const Motion *m);
+
+void optimizer_flush(Optimizer *o, Stream *s, size_t number, size_t workers);
+void optimizer_after_load(Optimizer *o);
 
 /* Whether a block is state of parameter i, and not only room for its steps. */
 bool optimizer_keeps(const Optimizer *o, size_t block, size_t i);

@@ -3,8 +3,6 @@
 
 #include "base/memory.h"
 
-static size_t chunks_of(size_t numbers) { return (numbers + SQUARES_CHUNK - 1) / SQUARES_CHUNK; }
-
 enum { SLOTS_ROUND = 1024 }; /* where a step of one size is captured */
 
 bool update_open(Trainer *c, Error *e)
@@ -12,7 +10,7 @@ bool update_open(Trainer *c, Error *e)
     const Kernels *k = c->options.k;
     const Parameters *p = c->parameters;
     BatchSize step = plan_size(c->task, c->task->most_rows, false);
-    size_t parts = chunks_of(plan_gradient(p, c->task));
+    size_t parts = squares_chunks(plan_gradient(p, c->task));
     c->parts = k->allocate(parts * sizeof *c->parts);
     c->slots = k->allocate(p->longest * sizeof *c->slots);
     if (!c->parts || !c->slots)
@@ -96,7 +94,7 @@ void update_sum(const Trainer *c, Worker *w, size_t number)
 
 void update_clip(Trainer *c, Worker *w)
 {
-    size_t parts = chunks_of(used_rows_gradient(&c->used));
+    size_t parts = squares_chunks(used_rows_gradient(&c->used));
     c->options.k->clip(w->stream, w->state, c->parts, parts, c->options.clip);
     for (size_t i = 0; i < c->optimizer.groups; i++)
         c->options.k->clip(w->stream, &c->optimizer.states[i], c->parts, parts, c->options.clip);
@@ -130,7 +128,7 @@ void update_forget(Trainer *c, Worker *w)
 static void flush_work(void *argument, size_t number)
 {
     Trainer *c = argument;
-    c->optimizer.kind->flush(&c->optimizer, c->worker[number].stream, number, c->options.workers);
+    optimizer_flush(&c->optimizer, c->worker[number].stream, number, c->options.workers);
 }
 
 void update_flush(Trainer *c) { pool_run(c->pool, flush_work, c); }

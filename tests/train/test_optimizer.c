@@ -34,7 +34,7 @@ static OptimizerOptions options_of(int kind, double momentum, double beta1, doub
 {
     OptimizerOptions o = {
         .kind = kind, .adam = {beta1, beta2, 1e-8}, .momentum = momentum, .decay = decay, .groups = groups};
-    optimizer_kind(kind)->configure(&o);
+    optimizer_configure(&o);
     return o;
 }
 
@@ -361,7 +361,7 @@ START_TEST(skipped_steps_fade_by_the_means_of_their_group)
         m[i] = v[i] = 1;
     ((AdamOwn *)o.own)->lazy[ROW].skipped = SKIPPED;
     for (size_t i = 0; i < 2; i++)
-        o.kind->flush(&o, s, i, 2);
+        optimizer_flush(&o, s, i, 2);
     for (size_t i = 0; i < table->count; i++) {
         bool faded = i / table->shape[1] == ROW;
         ck_assert(m[i] == (faded ? 0.125F : 1) && v[i] == (faded ? 0.015625F : 1));

@@ -22,7 +22,7 @@ START_TEST(a_trainer_holds_the_memory_of_its_plan)
     o.optimizer.kind = _i % KINDS;
     o.ema = _i % 5 == 0 ? 0.9 : 0;
     o.training = _i != 7;
-    optimizer_kind(o.optimizer.kind)->configure(&o.optimizer);
+    optimizer_configure(&o.optimizer);
     ck_done(tiny_open(&tiny, &model, &e), e);
     const size_t before = memory_in_use();
     ck_done(trainer_open(&trainer, &o, &tiny.parameters, &tiny.task, &e), e);
@@ -47,7 +47,7 @@ START_TEST(a_step_costs_what_was_planned)
     TrainerOptions o = tiny_trainer(1 + (size_t)_i % 3, (size_t)_i % 4);
     o.k = profile_over(kernels_find("plain", NUMBER_F32, NULL));
     o.optimizer.kind = _i % 5;
-    optimizer_kind(o.optimizer.kind)->configure(&o.optimizer);
+    optimizer_configure(&o.optimizer);
     ck_done(tiny_open(&tiny, _i < 12 ? &model : &wide, &e), e);
     ck_done(trainer_open(&trainer, &o, &tiny.parameters, &tiny.task, &e), e);
     for (size_t i = 0; i < o.workers; i++)

@@ -20,7 +20,7 @@ static OptimizerOptions options_of(int kind, size_t part, size_t all)
                           .groups = "*norm*:lr=3,decay=0.5;blocks.0.attention.query*:lr=0",
                           .part = part,
                           .parts = all};
-    optimizer_kind(kind)->configure(&o);
+    optimizer_configure(&o);
     return o;
 }
 
@@ -99,11 +99,11 @@ static void expect_same(Moved *one, Moved *m, const Kernels *k, Stream *s, const
                       "%s moves otherwise in %zu parts", w->name, m->parts);
     }
     for (size_t w = 0; w < WORKERS; w++)
-        one->part[0].kind->flush(&one->part[0], s, w, WORKERS);
+        optimizer_flush(&one->part[0], s, w, WORKERS);
     for (size_t i = 0; i < m->parts; i++) {
         Optimizer *o = &m->part[i];
         for (size_t w = 0; w < WORKERS; w++)
-            o->kind->flush(o, s, w, WORKERS);
+            optimizer_flush(o, s, w, WORKERS);
         for (size_t j = 0; j < p->count; j++)
             for (size_t b = 0; b < o->kind->blocks; b++) {
                 size_t from, end;

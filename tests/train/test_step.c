@@ -53,7 +53,7 @@ static double *after_a_step(size_t workers, size_t shares, StepResult *result)
     o.shares = shares;
     o.k = kernels_find("plain", NUMBER_F64, NULL);
     o.optimizer.kind = 1;
-    optimizer_kind(o.optimizer.kind)->configure(&o.optimizer);
+    optimizer_configure(&o.optimizer);
     trained_open(&t, &wide, &o);
     ck_assert_uint_gt(t.tiny.parameters.size, NUMBERS);
     ck_done(trainer_step(&t.trainer, 1, 1, result, &e), e);
