@@ -403,6 +403,50 @@ START_TEST(all_types_of_subwords_are_trained_and_translate)
         refused(2, "already has its vocabulary", "train --resume %s --steps 9 --vocabulary %s/vocab.txt", run, folder);
 }
 
+/* Two lines of a side, as typographers and as normalize-punctuation.perl write them. */
+static const char *const punctuated[2] = {"\xE2\x80\x9Eit\xE2\x80\x9C \xE2\x80\x93 it\xE2\x80\x99s\xE2\x80\xA6\n",
+                                          "\"it\" - it's...\n"};
+
+/* Nats per token of a pair of one of these on both sides; and what is translated of it, with its log p. */
+static double loss_of_pair(const char *run, int written, const char *words)
+{
+    write_in(run, "v.en", punctuated[written], strlen(punctuated[written]));
+    write_in(run, "v.de", punctuated[written], strlen(punctuated[written]));
+    Json *j = must_json("eval --run %s -q --json --valid-source %s/v.en --valid-target %s/v.de %s", run, run, run,
+                        words);
+    const double loss = json_real(j, "loss");
+    json_free(j);
+    return loss;
+}
+
+static bool translated_alike(const char *run, const char *words)
+{
+    command_input(punctuated[0], strlen(punctuated[0]));
+    Said a = must("translate --run %s -q --scores --max-extra 5 %s", run, words);
+    command_input(punctuated[1], strlen(punctuated[1]));
+    Said b = must("translate --run %s -q --scores --max-extra 5 %s", run, words);
+    const bool same = !strcmp(a.out, b.out);
+    said_free(&a);
+    said_free(&b);
+    return same;
+}
+
+START_TEST(a_run_normalizes_punctuation_if_it_was_trained_so_or_is_told_to)
+{
+    static const char pieces[] = "--steps 3 --type sentencepiece --vocabulary tests/fixtures/pieces/unigram.model";
+    char words[200];
+    snprintf(words, sizeof words, "%s%s", pieces, _i ? "" : " --normalize-punctuation");
+    const char *run = trained(words), *no = "--no-normalize-punctuation", *yes = "--normalize-punctuation";
+    ck_assert(translated_alike(run, yes) && !translated_alike(run, no) && translated_alike(run, "") == !_i);
+    const double plain = loss_of_pair(run, 1, no), normalized = loss_of_pair(run, 0, yes),
+                 as_written = loss_of_pair(run, 0, no), of_run = loss_of_pair(run, 0, "");
+    ck_assert(normalized == plain && as_written != plain);
+    ck_assert(of_run == (_i ? as_written : plain));
+    works("train --resume %s --steps 4 -q", run);
+    ck_assert(translated_alike(run, "--weights last") == !_i);
+    refused(2, "needs --type sentencepiece", "train --run %s-bytes " TINY " --steps 0 --type bytes %s", run, yes);
+}
+
 /* The source and the target of some lines, into files of a folder. */
 static void write_pairs(const char *folder)
 {
@@ -473,7 +517,8 @@ int main(int argc, char **argv)
                                  TEST(what_cannot_be_is_refused),
                                  TEST(other_data_are_scored_too),
                                  TEST(two_runs_are_compared_on_the_same_lines),
-                                 TEST_LOOP(all_types_of_subwords_are_trained_and_translate, 8)};
+                                 TEST_LOOP(all_types_of_subwords_are_trained_and_translate, 8),
+                                 TEST_LOOP(a_run_normalizes_punctuation_if_it_was_trained_so_or_is_told_to, 2)};
     command_program("encdec");
     test_folders_in_memory();
     return suite_run("encdec/program", tests, sizeof tests / sizeof *tests, argc, argv);
