@@ -19,7 +19,7 @@ static bool file_sum(const char *path, Sha256 *sum, Error *e)
 {
     FILE *f = fopen(path, "rb");
     Sha256Sum s;
-    char block[1 << 14];
+    char block[1 << 16]; /* stays in a cache */
     sha256_begin(&s);
     for (size_t got; f && (got = fread(block, 1, sizeof block, f)) > 0;)
         sha256_add(&s, block, got);
