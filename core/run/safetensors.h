@@ -91,4 +91,7 @@ const char *safetensors_text(const Safetensors *file, const char *key);
 bool safetensors_read(const Safetensors *file, const SafeTensor *tensor, SafeType as, void *out, size_t elements,
                       Error *e);
 
+/* The first of some numbers, F32 or F64, that is NaN or infinite; count: there is none. */
+size_t safe_nonfinite(SafeType type, const void *values, size_t count);
+
 #endif

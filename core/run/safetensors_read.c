@@ -385,3 +385,35 @@ bool safetensors_read(const Safetensors *file, const SafeTensor *t, SafeType as,
     }
     return true;
 }
+
+/* All bits of an exponent are set in infinities and NaN. Integers cannot trap, and the loops have no way out, so compilers
+ * make vectors of them. */
+static bool all_finite(SafeType type, const char *values, size_t count)
+{
+    const uint64_t last = 0x7ffULL << 52;
+    const uint32_t last_float = 0xffU << 23;
+    const size_t floats = type == SAFE_F64 ? 0 : count, doubles = count - floats;
+    uint32_t bad = 0;
+    for (size_t i = 0; i < doubles; i++) {
+        uint64_t bits;
+        memcpy(&bits, values + i * sizeof bits, sizeof bits);
+        bad |= (bits & last) == last;
+    }
+    for (size_t i = 0; i < floats; i++) {
+        uint32_t bits;
+        memcpy(&bits, values + i * sizeof bits, sizeof bits);
+        bad |= (bits & last_float) == last_float;
+    }
+    return !bad;
+}
+
+size_t safe_nonfinite(SafeType type, const void *values, size_t count)
+{
+    const char *at = values;
+    size_t i = 0;
+    if (all_finite(type, at, count))
+        return count;
+    while (all_finite(type, at + i * safe_type_size(type), 1))
+        i++;
+    return i;
+}

@@ -221,36 +221,12 @@ static ShapeText shape_text(const size_t *shape, size_t rank)
     return shown;
 }
 
-/* All bits of an exponent are set in infinities and NaN. As integers, and without a way out of the loop, compilers make
- * vectors of this, because nothing here can trap. */
-static bool all_finite(SafeType type, const void *values, size_t count)
-{
-    const uint64_t last = 0x7ffULL << 52;
-    const uint32_t last_float = 0xffU << 23;
-    const size_t floats = type == SAFE_F64 ? 0 : count, doubles = count - floats;
-    uint32_t bad = 0;
-    for (size_t i = 0; i < doubles; i++) {
-        uint64_t bits;
-        memcpy(&bits, (const char *)values + i * sizeof bits, sizeof bits);
-        bad |= (bits & last) == last;
-    }
-    for (size_t i = 0; i < floats; i++) {
-        uint32_t bits;
-        memcpy(&bits, (const char *)values + i * sizeof bits, sizeof bits);
-        bad |= (bits & last_float) == last_float;
-    }
-    return !bad;
-}
-
 static bool are_finite(const char *path, const char *name, SafeType type, const void *values, size_t count, Error *e)
 {
-    size_t i = 0;
-    if (all_finite(type, values, count))
-        return true;
-    while (all_finite(type, (const char *)values + i * safe_type_size(type), 1))
-        i++;
-    return fail(e, "%s: %s: its value %zu is not finite, so nothing can be computed with it; use other weights", path,
-                name, i + 1);
+    const size_t which = safe_nonfinite(type, values, count);
+    return which == count ||
+           fail(e, "%s: %s: its value %zu is not finite, so nothing can be computed with it; use other weights", path,
+                name, which + 1);
 }
 
 static bool read_first_rows(const Source *from, const SafeTensor *t, SafeType type, void *values, size_t count,

@@ -427,6 +427,26 @@ START_TEST(each_failed_allocation_is_an_error)
     fail_each_allocation(write_and_read, NULL);
 }
 
+START_TEST(the_first_number_that_is_not_finite_is_found)
+{
+    enum { MOST = 41 };
+    static const double odd[] = {(double)NAN, -(double)NAN, (double)INFINITY, -(double)INFINITY};
+    static const double fine[2][4] = {{3.4028234663852886e38, -1e-45, -0.0, 1},
+                                      {1.7976931348623157e308, -5e-324, -0.0, 1}};
+    for (size_t count = 0; count <= MOST; count++)
+        for (size_t which = 0; which <= count; which++) {
+            double doubles[MOST + 1];
+            float floats[MOST + 1];
+            for (size_t i = 0; i <= MOST; i++) { /* those beyond the end are not finite, either */
+                const bool bad = i == which || i >= count || (i > which && i % 5 == 0);
+                doubles[i] = bad ? odd[i % 4] : fine[1][i % 4];
+                floats[i] = (float)(bad ? odd[i % 4] : fine[0][i % 4]);
+            }
+            ck_assert_uint_eq(safe_nonfinite(SAFE_F64, doubles, count), which);
+            ck_assert_uint_eq(safe_nonfinite(SAFE_F32, floats, count), which);
+        }
+}
+
 static const Test tests[] = {
     TEST(what_is_written_is_read),
     TEST(a_format_that_is_given_stays),
@@ -443,6 +463,7 @@ static const Test tests[] = {
     TEST(a_header_length_beyond_the_limit_is_refused),
     TEST(a_file_larger_than_4_gib_is_read),
     TEST(what_is_no_file_is_refused),
+    TEST(the_first_number_that_is_not_finite_is_found),
     TEST(each_failed_allocation_is_an_error),
 };
 
