@@ -59,7 +59,7 @@ size_t rank_of(pid_t process)
     return 0;
 }
 
-static size_t lines_of_log(const char *run)
+size_t lines_of_log(const char *run)
 {
     char *path = path_join(run, "log.tsv"), *text = NULL;
     size_t size = 0, lines = 0;

@@ -18,7 +18,8 @@ size_t training(const char *run, pid_t *found);
 /* The number that the launcher has given to one of them. */
 size_t rank_of(pid_t process);
 
-/* Waits until a run's log has this many steps. */
+/* Waits until a run's log has this many steps; its lines now, of which the first names its columns. */
+size_t lines_of_log(const char *run);
 void expect_steps(const Started *s, const char *run, size_t steps);
 
 /* What it said; and waits until none of its processes is left. */

@@ -83,7 +83,7 @@ START_TEST(a_process_that_stops_is_named_by_one_that_has_a_signal)
         return;
     const char *run = fresh_path("both");
     command_processes(RANKS);
-    Started s = command_start("train --run %s " WORDS ENDLESS "--wait 4s --save-every 20", run);
+    Started s = command_start("train --run %s " WORDS ENDLESS "--wait 8s --save-every 20", run);
     expect_steps(&s, run, 20);
     ck_assert_uint_eq(training(run, process), RANKS);
     for (size_t i = 0; i < RANKS; i++)
@@ -94,7 +94,7 @@ START_TEST(a_process_that_stops_is_named_by_one_that_has_a_signal)
         if (rank_of(process[i]) != 0)
             kill(process[i], SIGTERM);
     Said said = ended(&s, run);
-    expect_named(&said, 0, "4 s");
+    expect_named(&said, 0, "8 s");
     said_free(&said);
 }
 
@@ -106,15 +106,15 @@ START_TEST(a_run_that_is_stopped_as_a_whole_goes_on)
         return;
     const char *run = fresh_path("paused");
     command_processes(RANKS);
-    Started s = command_start("train --run %s " WORDS ENDLESS "--wait 3s --save-every 20", run);
+    Started s = command_start("train --run %s " WORDS ENDLESS "--wait 5s --save-every 20", run);
     expect_steps(&s, run, 20);
     ck_assert_uint_eq(training(run, process), RANKS);
     for (size_t i = 0; i < RANKS; i++)
         kill(process[i], SIGSTOP);
-    usleep(4000000);
+    usleep(6000000);
     for (size_t i = 0; i < RANKS; i++)
         kill(process[i], SIGCONT);
-    expect_steps(&s, run, 1000);
+    expect_steps(&s, run, lines_of_log(run) + 100);
     kill(process[0], SIGTERM);
     Said said = ended(&s, run);
     ck_assert_msg(said.status == 0, "%s", said.err);
