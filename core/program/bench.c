@@ -9,11 +9,16 @@
 #include "core/train/parts.h"
 #include "kernels/cpu/tuning.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { WARM = 2 }; /* steps that are not counted: memory is touched, products are prepared */
+enum {
+    WARM = 2,    /* steps that are not counted: memory is touched, products are prepared */
+    STEPS = 10,  /* that are, if no option says how many, */
+    SECONDS = 10 /* unless some of them take so long */
+};
 
 static int by_time(const void *a, const void *b)
 {
@@ -26,6 +31,7 @@ typedef struct Bench {
     double first_loss;
     double *times; /* [steps] */
     size_t steps;
+    double seconds; /* after which no other step begins */
     Parts parts;
 } Bench;
 
@@ -109,15 +115,16 @@ static bool run_steps(const App *a, Bench *b, Error *e)
             continue;
         b->times[i - 1 - WARM] = took;
         all += took;
+        if (ranks_any(all > b->seconds))
+            b->steps = i - WARM;
     }
     return !a->options->profile || parts_of(&b->parts, &b->trainer, all, b->steps, e);
 }
 
 bool app_bench(App *a, Error *e)
 {
-    Bench b = {.steps = options_source(a->command_line, "steps") == FROM_COMMAND_LINE && a->options->steps
-                            ? a->options->steps
-                            : 10};
+    const bool given = options_source(a->command_line, "steps") == FROM_COMMAND_LINE && a->options->steps;
+    Bench b = {.steps = given ? a->options->steps : STEPS, .seconds = given ? INFINITY : SECONDS};
     b.times = memory_get(b.steps, sizeof *b.times);
     bool fine = b.times || memory_error(e, "the times of steps", b.steps, sizeof *b.times);
     fine = fine && open_bench(a, &b, e) && run_steps(a, &b, e);
