@@ -441,10 +441,11 @@ bool ranks_open(const char *program, double seconds, bool (*stopped)(void), Erro
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     if ((size_t)size != count)
-        return fail(e,
-                    "the launcher has started %zu processes, but MPI here knows of %d: this program was built with "
-                    "another MPI than that of the launcher; make probe && make build it anew",
-                    count, size);
+        return fail(
+            e,
+            "a launcher says that it has started %zu processes, but MPI here knows of %d: this program was built "
+            "with another MPI (`make probe && make` builds it anew), or the launcher's variables are old",
+            count, size);
     ranks.own = (size_t)rank;
     ranks.count = (size_t)size;
     if (rank)
