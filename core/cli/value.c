@@ -147,6 +147,13 @@ bool value_is_text(const Option *row)
            row->kind == OPTION_CONFIG;
 }
 
+static bool holds_control(const char *text)
+{
+    while (*text && (unsigned char)*text >= ' ' && *text != 0x7f)
+        text++;
+    return *text != 0;
+}
+
 bool value_read(Value *value, const Option *row, const char *text, const char *dashes, Error *e)
 {
     Quoted found = quoted(text, strlen(text));
@@ -154,6 +161,8 @@ bool value_read(Value *value, const Option *row, const char *text, const char *d
         return value_is_text(row) ? fail(e, "%s%s: its value is empty", dashes, row->name)
                                   : fail(e, "%s%s: its value is empty; it must be %s", dashes, row->name,
                                          row->kind == OPTION_CHOICE ? value_choices(row).text : allowed(row).text);
+    if (row->kind == OPTION_PATH && holds_control(text)) /* messages print it */
+        return fail(e, "%s%s '%s': a name with a control character", dashes, row->name, found.text);
     bool good = true;
     Range range;
     switch (row->kind) {

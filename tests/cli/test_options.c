@@ -181,6 +181,8 @@ START_TEST(a_text_may_be_empty_but_a_path_may_not)
     ck_assert_int_eq(options_source(&c.options, "prompt"), FROM_COMMAND_LINE);
     done(&c);
     refused("train --data=", "--data: its value is empty");
+    refused("train --data \033[31mred", "--data '?[31mred': a name with a control character");
+    refused("train --data red\177", "--data 'red?': a name with a control character");
 }
 
 START_TEST(help_and_version_stop_the_reading)
