@@ -223,7 +223,7 @@ START_TEST(very_long_and_odd_words_give_one_short_line)
     ck_assert(!options_parse(&c.options, 3, words, &c.error));
     ck_assert_uint_lt(strlen(c.error.text), 200);
 
-    memcpy(text, "--data=", 7); /* a text is kept whole */
+    memcpy(text, "--data=x", 8); /* a text is kept whole */
     ck_assert(options_parse(&c.options, 3, words, &c.error));
     ck_assert_uint_eq(strlen(c.values.shared.data), sizeof text - 1 - 7);
     done(&c);
