@@ -2,6 +2,7 @@
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
 
-double clock_seconds(void); /* monotonic */
+double clock_seconds(void);       /* monotonic */
+void clock_sleep(double seconds); /* or until a signal comes */
 
 #endif

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #ifdef HAVE_MPI
@@ -110,12 +109,6 @@ bool ranks_possible(void) { return true; }
 /* A message has at most this many bytes: MPI counts them in an int. */
 enum { LONGEST = 1 << 30, SPINS = 200 };
 
-static void nap(double seconds)
-{
-    const struct timespec t = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
-    nanosleep(&t, NULL);
-}
-
 /* Data have a tag of their own where a rank computes while they are under way. Beside data, ranks send each other a byte: whether a rank that has sent nothing for long is waiting, too; that it is; and
  * that the sender ends all. */
 enum { TAG_DATA, TAG_AHEAD, TAG_ASK, TAG_ALIVE, TAG_END };
@@ -143,7 +136,7 @@ static bool take_byte(int tag, size_t *from)
 static _Noreturn void end_silently(void)
 {
     for (int i = 0; i < 600; i++)
-        nap(0.1);
+        clock_sleep(0.1);
     _exit(1);
 }
 
@@ -188,7 +181,7 @@ void ranks_end(const char *why)
         if (i != ranks.own)
             send_byte(i, TAG_END);
     for (size_t i = 0; i < 2 + 10 * (ranks.own < 6 ? ranks.own : 6); i++) {
-        nap(0.05);
+        clock_sleep(0.05);
         while (take_byte(TAG_END, &from))
             if (from < ranks.own)
                 end_silently();
@@ -281,7 +274,7 @@ static void wait_all(Message *m, size_t count)
         }
         if (spins > SPINS) {
             be_patient(&patience, m[i].rank);
-            nap(50e-6);
+            clock_sleep(50e-6);
         }
     }
     ranks.waited += clock_seconds() - start;

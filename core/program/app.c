@@ -1,6 +1,7 @@
 /* See app.h. */
 #include "core/program/app.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/ranks.h"
@@ -15,7 +16,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 bool app_print(Buffer *text, Error *e)
 {
@@ -82,12 +82,11 @@ static bool join(const App *a, double seconds, bool *alone, Error *e)
 /* Where processes have not joined, each fails by itself, most likely alike: rank 0 says so, which ends the others. */
 static void tell(const char *program, const char *why)
 {
-    const struct timespec a_while = {.tv_sec = 2};
     size_t own, count;
     if (ranks_count() > 1)
         ranks_end(why);
     if (ranks_launched(&own, &count) && own > 0)
-        nanosleep(&a_while, NULL);
+        clock_sleep(2);
     fprintf(stderr, "%s: %s\n", program, why);
 }
 

@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { RUNS = 64 }; /* at most */
@@ -255,8 +254,7 @@ static bool draw_subject(Plot *p, Error *e)
 
 static bool wait_a_little(void)
 {
-    const struct timespec tenth = {0, 100 * 1000 * 1000};
-    nanosleep(&tenth, NULL);
+    clock_sleep(0.1);
     return !stop_requested();
 }
 

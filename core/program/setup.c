@@ -1,6 +1,7 @@
 /* See setup.h. */
 #include "core/program/setup.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/ranks.h"
@@ -12,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 static size_t micro_rows(const SharedOptions *o, const Task *task)
 {
@@ -251,7 +251,7 @@ static bool with_others(const Run *run, Error *e)
 /* A process that trains the run removes checkpoints: what was marked may be gone when it is opened, but then another
  * one is marked. */
 enum { TRIES = 20 };
-static const struct timespec briefly = {0, 5000000};
+static const double briefly = 0.005; /* seconds */
 
 static bool read_of_run(Weights *w, Stream *s, const Run *run, const char *which, uint64_t step,
                         const char *const (*aliases)[2], const ModelNote *note, Error *e)
@@ -264,7 +264,7 @@ static bool read_of_run(Weights *w, Stream *s, const Run *run, const char *which
             return true;
         if (!gone || tries == TRIES)
             break;
-        nanosleep(&briefly, NULL);
+        clock_sleep(briefly);
     }
     if (gone)
         fail(e, "the run %s has no checkpoint of step %" PRIu64 " (--weights %s)", run->path, step, which);
@@ -308,7 +308,7 @@ bool setup_part(Trainer *c, Options *options, const SharedOptions *o, const char
         fine = fine && options_set(options, "from", path, FROM_COMMAND_LINE, e);
         memory_free(path);
         if (gone)
-            nanosleep(&briefly, NULL);
+            clock_sleep(briefly);
     }
     return fine;
 }

@@ -9,7 +9,6 @@
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
-#include <time.h>
 
 /* Starts the next run that waits and that no other process trains. busy: there is one that others train. */
 static bool start_next(Sweep *s, bool *started, bool *busy, Error *e)
@@ -77,7 +76,6 @@ static void note_end(Sweep *s, Item *item, int status)
 
 static bool wait_for_one(Sweep *s, double done_before, double start, Error *e)
 {
-    const struct timespec little = {0, 20 * 1000 * 1000};
     int status;
     const pid_t child = process_ended(&status);
     if (stop_requested() && !s->asked_to_stop) {
@@ -87,7 +85,7 @@ static bool wait_for_one(Sweep *s, double done_before, double start, Error *e)
                 kill(s->item[i].child, SIGTERM);
     }
     if (!child) {
-        nanosleep(&little, NULL);
+        clock_sleep(0.02);
         return true;
     }
     for (size_t i = 0; i < s->plan.count; i++) {

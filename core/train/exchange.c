@@ -1,6 +1,7 @@
 /* See exchange.h. */
 #include "core/train/exchange.h"
 
+#include "base/clock.h"
 #include "base/memory.h"
 
 enum { PIECES = 8 }; /* of what a rank adds up */
@@ -214,15 +215,22 @@ static void send_next(Trainer *c)
         ranks_begin(&x->under_way, x->sent, list_out(c, x->sent, next.range, next.rank), NULL, 0);
 }
 
-void exchange_follow(void *follower)
+/* From here on, dense numbers are finished by all workers. */
+static size_t finished_by_all(const Trainer *c)
 {
-    Part *part = follower;
-    Trainer *c = part->c;
-    Exchange *x = &c->exchange;
-    size_t finished = 0, added_by_all = SIZE_MAX;
-    atomic_store(&part->w->finished, tape_finished_from(&part->w->tape));
+    size_t finished = 0;
     for (size_t i = 0; i < c->options.workers; i++)
         finished = larger(finished, atomic_load(&c->worker[i].finished));
+    return finished;
+}
+
+/* What a worker can do with pieces by now. */
+static void advance(Part *part)
+{
+    Trainer *c = part->c;
+    Exchange *x = &c->exchange;
+    const size_t finished = finished_by_all(c);
+    size_t added_by_all = SIZE_MAX;
     while (part->w->added < x->early && cut_at(c, part->w->added).range.first >= finished)
         add_next(part);
     if (part->number)
@@ -234,6 +242,24 @@ void exchange_follow(void *follower)
         send_next(c);
     x->ahead += ranks_sent() - sent;
     ranks_attend();
+}
+
+void exchange_follow(void *follower)
+{
+    Part *part = follower;
+    atomic_store(&part->w->finished, tape_finished_from(&part->w->tape));
+    advance(part);
+}
+
+void exchange_linger(Part *part)
+{
+    const double start = clock_seconds();
+    atomic_store(&part->w->finished, 0);
+    while (!at_once(part->c) && finished_by_all(part->c) && !atomic_load(&part->c->given_up)) {
+        advance(part);
+        clock_sleep(2e-5);
+    }
+    part->w->waited += clock_seconds() - start;
 }
 
 /* Every other rank gets the range of this rank's sums that it adds up, and this one gets its range of theirs. */

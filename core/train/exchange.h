@@ -25,6 +25,9 @@ void exchange_begin(Trainer *c);
 /* In a worker's last backward pass of a step, after each node; follower: the worker's Part. Pieces that are finished go. */
 void exchange_follow(void *follower);
 
+/* By a worker that has computed its part before the others: pieces go meanwhile. */
+void exchange_linger(Part *part);
+
 /* Instead of exchange_sums, by one worker of each process, where a step is given up. */
 void exchange_give_up(Part *part);
 

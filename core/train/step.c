@@ -55,6 +55,8 @@ static void step_share(void *argument, size_t number)
     const Step *s = argument;
     Part part = {s->trainer, &s->trainer->worker[number], number};
     step_each_micro_batch(s, &part, forward_backward);
+    if (part.c->division.ranks > 1)
+        exchange_linger(&part);
     step_barrier(&part);
     agree(&part);
     if (!atomic_load(&part.c->given_up)) /* all see it or none: no worker sets it after the barrier */
