@@ -145,7 +145,7 @@ static bool is_table(const char *path)
 static bool compare_tables(App *a, const Figure *f, Error *e)
 {
     const SharedOptions *o = a->options;
-    Results results = {0};
+    Results results = {.tuned = o->tuned};
     Comparison c;
     bool fine = true;
     for (size_t i = 0; fine && i < a->command_line->argument_count; i++) {
@@ -181,6 +181,10 @@ bool app_compare(App *a, Error *e)
     for (size_t i = 0; i < a->command_line->argument_count; i++)
         if (is_table(a->command_line->arguments[i]))
             return compare_tables(a, &figure, e);
+    if (o->tuned) {
+        fail(e, "--tuned compares the rows of a sweep: name its table, runs/NAME/sweep.tsv");
+        return app_misused(a);
+    }
     bool fine = gather(a, &runs, e);
     if (fine && o->fit)
         fine = fit_scaling(a, figure.column, (const char *const *)runs.path, runs.count, e);

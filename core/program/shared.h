@@ -59,7 +59,7 @@ typedef struct SharedOptions {
     int over, log, plotted;
     bool apart, watch;
     /* comparisons */
-    const char *at, *against;
+    const char *at, *against, *tuned;
     int figure, format, fit;
     bool last, each;
     /* sweeps */

@@ -233,9 +233,14 @@ bool compare_runs(Comparison *c, const Figure *f, const char *const *runs, size_
     return fine;
 }
 
-bool compare_results(Comparison *c, const Figure *f, const Results *r, const char *against, Error *e)
+static bool is_of(const Result *r, const char *name)
 {
-    *c = (Comparison){.figure = *f};
+    return strcmp(r->group, name) == 0 || (r->row && strcmp(r->row, name) == 0);
+}
+
+static bool compare_tables(Comparison *c, const Figure *f, const Results *r, const char *against, Error *e)
+{
+    *c = (Comparison){.figure = *f, .tuned = r->tuned};
     Log *logs = memory_get(r->count, sizeof *logs);
     const char **names = memory_get(r->count, sizeof *names);
     bool fine = (logs && names) || memory_error(e, "results of runs", r->count, sizeof *logs);
@@ -243,19 +248,74 @@ bool compare_results(Comparison *c, const Figure *f, const Results *r, const cha
         logs[i] = r->run[i].log;
         names[i] = r->run[i].group;
     }
-    size_t reference = 0;
+    size_t first = 0; /* a run of the reference */
     fine = fine && legend_of_names(&c->legend, names, r->count, e);
     for (size_t i = 0; fine && i < r->count; i++)
         c->legend.seed[i] = r->run[i].seed;
-    while (fine && against && reference < c->legend.curves && strcmp(c->legend.label[reference], against) != 0)
-        reference++;
-    if (fine && reference == c->legend.curves)
+    while (fine && against && first < r->count && !is_of(&r->run[first], against))
+        first++;
+    if (fine && first == r->count)
         fine = fail(e, "--against %s: not one of the groups compared", against);
-    fine = fine && compare_logs(c, logs, names, r->count, reference, e);
+    fine = fine && compare_logs(c, logs, names, r->count, c->legend.curve[first], e);
     memory_free(names);
     memory_free(logs);
     if (!fine)
         comparison_free(c);
+    return fine;
+}
+
+/* Whether a is the better choice: the figure is there as often, and its mean is better. */
+static bool beats(const Figure *f, const Group *a, const Group *b)
+{
+    if (a->count != b->count)
+        return a->count > b->count;
+    return figure_rises(f) ? a->moments.mean > b->moments.mean : a->moments.mean < b->moments.mean;
+}
+
+/* What a row tried besides run i: something better (of equals, the first), and smaller and larger values. */
+typedef struct Others {
+    bool better, smaller, larger;
+} Others;
+
+static Others others_of(const Comparison *tried, const Results *r, size_t i)
+{
+    Others o = {0};
+    const Result *run = &r->run[i];
+    for (size_t j = 0; j < r->count; j++) {
+        if (strcmp(r->run[j].row, run->row) != 0)
+            continue;
+        const Group *a = group_of(tried, tried->legend.curve[j], 0), *b = group_of(tried, tried->legend.curve[i], 0);
+        o.better = o.better || beats(&tried->figure, a, b) || (a < b && !beats(&tried->figure, b, a));
+        o.smaller = o.smaller || r->run[j].tuned < run->tuned;
+        o.larger = o.larger || r->run[j].tuned > run->tuned;
+    }
+    return o;
+}
+
+bool compare_results(Comparison *c, const Figure *f, const Results *r, const char *against, Error *e)
+{
+    Comparison tried;
+    Results best = {.tuned = r->tuned};
+    if (!r->tuned)
+        return compare_tables(c, f, r, against, e);
+    if (!compare_tables(&tried, f, r, NULL, e))
+        return false;
+    Others *others = memory_get(r->count, sizeof *others);
+    best.run = memory_get(r->count, sizeof *best.run);
+    bool fine = (others && best.run) || memory_error(e, "the best runs", r->count, sizeof *best.run);
+    for (size_t i = 0; fine && i < r->count; i++) {
+        others[best.count] = others_of(&tried, r, i);
+        if (!others[best.count].better)
+            best.run[best.count++] = r->run[i];
+    }
+    fine = fine && compare_tables(c, f, &best, against, e);
+    for (size_t i = 0; fine && i < c->groups; i++)
+        for (size_t k = 0; k < best.count; k++)
+            if (strcmp(best.run[k].group, c->group[i].label) == 0)
+                c->group[i].at_end = c->group[i].count && others[k].smaller != others[k].larger;
+    memory_free(best.run);
+    memory_free(others);
+    comparison_free(&tried);
     return fine;
 }
 

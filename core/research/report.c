@@ -187,6 +187,16 @@ static void add_words(Buffer *b, const Comparison *c, const char *start)
                      "%sp: Welch's test; p, paired: over the seeds that both groups have; Holm's correction for %zu "
                      "comparison%s\n%sneeded: seeds per group, to find such a difference in 4 of 5 tries (p < 0.05)\n",
                      start, compared, compared > 1 ? "s" : "", start);
+    if (!c->tuned)
+        return;
+    buffer_print(b, "%seach row is at its best %s of those tried", start, c->tuned);
+    const char *before = ", which is the smallest or the largest in ";
+    for (const Group *g = c->group; g < c->group + c->groups; g++)
+        if (g->at_end) {
+            buffer_print(b, "%s%s", before, g->label);
+            before = ", ";
+        }
+    buffer_print(b, "\n");
 }
 
 static void write_table(Buffer *b, const Comparison *c, ReportFormat format)

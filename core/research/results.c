@@ -16,7 +16,7 @@ const ResultFigure result_figures[RESULT_FIGURES] = {{"validation", LOG_VALID},
 
 /* ---- columns: run, the options that vary, seed, state, and what the run came to */
 
-typedef enum What { NOTHING, RUN, SEED, STATE, STEPS, TOKENS, SECONDS, VALUE } What;
+typedef enum What { NOTHING, RUN, TUNED, SEED, STATE, STEPS, TOKENS, SECONDS, VALUE } What;
 
 typedef struct Column {
     What what;
@@ -29,7 +29,7 @@ enum { MOST = 256 };
 typedef struct Columns {
     Column column[MOST];
     size_t count;
-    bool seed;
+    bool seed, tuned;
 } Columns;
 
 static bool is(const Field *f, const char *first, const char *second)
@@ -56,7 +56,8 @@ static Column column_of(const Field *f)
     return is(f, "last ", "training loss") ? (Column){VALUE, LOG_LOSS, true, true} : (Column){.what = NOTHING};
 }
 
-static bool read_header(Columns *c, const char *line, size_t size, const char *path, Error *e)
+/* tuned: the option that is; "": none */
+static bool read_header(Columns *c, const char *tuned, const char *line, size_t size, const char *path, Error *e)
 {
     size_t at = 0;
     *c = (Columns){.count = 0};
@@ -66,12 +67,17 @@ static bool read_header(Columns *c, const char *line, size_t size, const char *p
             c->seed = true;
         } else if (c->seed)
             c->column[c->count] = column_of(&f);
-        else /* an option may be called like a figure */
+        else if (c->count && !c->tuned && is(&f, tuned, "")) {
+            c->column[c->count] = (Column){.what = TUNED};
+            c->tuned = true;
+        } else /* an option may be called like a figure */
             c->column[c->count] = (Column){.what = c->count == 0 && is(&f, "run", "") ? RUN : NOTHING};
         c->count++;
     }
-    return (c->seed && c->column[0].what == RUN) ||
-           fail(e, "%s is not the table of a sweep: its first line does not begin with 'run' and name a 'seed'", path);
+    if (!c->seed || c->column[0].what != RUN)
+        return fail(e, "%s is not the table of a sweep: its first line does not begin with 'run' and name a 'seed'",
+                    path);
+    return c->tuned || !*tuned || fail(e, "--tuned %s: %s has no such column before 'seed'", tuned, path);
 }
 
 /* ---- runs */
@@ -92,6 +98,8 @@ static bool read_field(Result *r, const Column *c, const Field *f)
     double value;
     if (c->what == STATE)
         r->log.count = is(f, "done", "") ? 2 : 0;
+    else if (c->what == TUNED)
+        r->tuned = field_number(&value, f) ? value : NAN;
     else if (c->what != NOTHING && c->what != RUN) {
         if (!field_number(&value, f) || (c->what == SEED && isnan(value)))
             return false;
@@ -123,13 +131,48 @@ static bool name_group(Result *r, const char *line, size_t size, Error *e)
     return true;
 }
 
-static bool read_fields(Result *r, const Columns *c, const char *line, size_t size, Error *e)
+/* Whether a name goes on with this text, of which it has some characters as _; sets *after to what follows. */
+static bool goes_on(const char *name, const char *text, size_t size, const char **after)
+{
+    for (size_t i = 0; i < size; i++)
+        if (!name[i] || (name[i] != text[i] && name[i] != '_'))
+            return false;
+    *after = name + size;
+    return true;
+}
+
+/* The group's name without the part, between hyphens, that is the option with its value: "pre" of "pre-lr1e-2". */
+static bool name_row(Result *r, const char *option, const Field *value, Error *e)
+{
+    const char *after;
+    r->row = memory_string(r->group);
+    if (!r->row)
+        return memory_error(e, "the name of a row", strlen(r->group), 1);
+    for (const char *at = r->group; *at; at++)
+        if ((at == r->group || at[-1] == '-') && goes_on(at, option, strlen(option), &after) &&
+            goes_on(after, value->text, value->size, &after) && (!*after || *after == '-')) {
+            char *to = r->row + (at - r->group);
+            if (to > r->row)
+                to--;
+            else if (*after)
+                after++;
+            memcpy(to, after, strlen(after) + 1);
+            break;
+        }
+    return true;
+}
+
+static bool read_fields(Result *r, const Columns *c, const char *tuned, const char *line, size_t size, Error *e)
 {
     size_t at = 0, column = 0;
-    for (Field f; column < c->count && field_next(&f, line, size, &at); column++)
+    Field value = {0};
+    for (Field f; column < c->count && field_next(&f, line, size, &at); column++) {
         if (!read_field(r, &c->column[column], &f))
             return fail(e, "field %zu is not a number", column + 1);
-    return column == c->count ? name_group(r, line, size, e)
+        if (c->column[column].what == TUNED)
+            value = f;
+    }
+    return column == c->count ? name_group(r, line, size, e) && (!tuned || name_row(r, tuned, &value, e))
                               : fail(e, "expected %zu fields, as in the first line", c->count);
 }
 
@@ -138,7 +181,7 @@ static bool add_line(Results *all, const Columns *c, const char *line, size_t si
     if (!memory_grow(&all->run, &all->capacity, all->count + 1, sizeof *all->run, "runs", e))
         return false;
     Result *r = &all->run[all->count];
-    *r = (Result){.log.line = memory_get(2, sizeof *r->log.line)};
+    *r = (Result){.tuned = NAN, .log.line = memory_get(2, sizeof *r->log.line)};
     if (!r->log.line)
         return memory_error(e, "a run's figures", 2, sizeof *r->log.line);
     for (int i = 0; i < 2; i++) {
@@ -147,7 +190,7 @@ static bool add_line(Results *all, const Columns *c, const char *line, size_t si
             r->log.line[i].value[j] = NAN;
     }
     all->count++;
-    if (!read_fields(r, c, line, size, e))
+    if (!read_fields(r, c, all->tuned, line, size, e))
         return false;
     for (const Result *other = all->run; other < r; other++)
         if (other->seed == r->seed && strcmp(other->group, r->group) == 0)
@@ -168,7 +211,7 @@ static bool take_line(void *context, const FileLine *line, Error *e)
     if (!line->ended)
         return true;
     if (line->number == 1)
-        return r->header = read_header(&r->columns, line->text, line->size, line->path, e);
+        return r->header = read_header(&r->columns, r->results->tuned ? r->results->tuned : "", line->text, line->size, line->path, e);
     return add_line(r->results, &r->columns, line->text, line->size, &why) ||
            fail(e, "%s, line %zu: %s", line->path, line->number, why.text);
 }
@@ -184,6 +227,7 @@ void results_free(Results *r)
 {
     for (size_t i = 0; i < r->count; i++) {
         memory_free(r->run[i].group);
+        memory_free(r->run[i].row);
         log_free(&r->run[i].log);
     }
     memory_free(r->run);

@@ -259,6 +259,48 @@ START_TEST(tables_of_sweeps_are_compared)
     ck_assert_uint_eq(memory_in_use(), 0);
 }
 
+/* A row is at the value with the best mean of those with most runs; which may be at an end of those tried. A row without
+ * the option, and one whose runs all failed, stay as they are. */
+START_TEST(rows_are_compared_at_their_best_value)
+{
+    static const char table[] =
+        "run\tnorm\tlr\tseed\tstate\tbest validation\n"
+        "a-lr1e-3-s1\tpre\t1e-3\t1\tdone\t3\na-lr1e-3-s2\tpre\t1e-3\t2\tdone\t4\n"
+        "a-lr2e-3-s1\tpre\t2e-3\t1\tdone\t2\na-lr2e-3-s2\tpre\t2e-3\t2\tdone\t2.5\n"
+        "a-lr4e-3-s1\tpre\t4e-3\t1\tdone\t1\na-lr4e-3-s2\tpre\t4e-3\t2\tfailed: NaN\t\n"
+        "lr1e-3-b-s1\tpost\t1e-3\t1\tdone\t5\nlr1e-3-b-s2\tpost\t1e-3\t2\tdone\t5\n"
+        "lr2e-3-b-s1\tpost\t2e-3\t1\tdone\t4\nlr2e-3-b-s2\tpost\t2e-3\t2\tdone\t5.5\n"
+        "c-s1\tpost\t\t1\tdone\t7\n"
+        "d-lr1e-3-s1\tpost\t1e-3\t1\tfailed: x\t\nd-lr2e-3-s1\tpost\t2e-3\t1\tfailed: x\t\n";
+    static const char *const labels[] = {"lr2e-3-b", "a-lr2e-3", "c", "d-lr1e-3"};
+    Results r = {.tuned = "lr"};
+    Comparison c;
+    const Figure f = {.column = LOG_VALID};
+    Buffer text = {0};
+    Error e;
+    ck_done(results_add(&r, text_file("tuned.tsv", table), &e), e);
+    ck_done(compare_results(&c, &f, &r, "b", &e), e);
+    ck_assert_uint_eq(c.groups, 4);
+    for (size_t i = 0; i < 4; i++)
+        ck_assert_str_eq(c.group[i].label, labels[i]);
+    ck_assert(c.group[0].count == 2 && c.group[0].moments.mean == 4.75 && c.group[0].at_end);
+    ck_assert(c.group[1].moments.mean == 2.25 && !c.group[1].at_end && !c.group[2].at_end);
+    ck_assert(c.group[3].count == 0 && c.group[3].without == 1);
+    report_write(&text, &c, REPORT_TEXT);
+    ck_assert(strstr(text.text, "each row is at its best lr of those tried, which is the smallest or the largest in "
+                                "lr2e-3-b\n"));
+    buffer_free(&text);
+    comparison_free(&c);
+    ck_assert(!compare_results(&c, &f, &r, "a-lr1e-3", &e));
+    ck_assert_str_eq(e.text, "--against a-lr1e-3: not one of the groups compared");
+    results_free(&r);
+    r = (Results){.tuned = "dim"};
+    ck_assert(!results_add(&r, text_file("tuned.tsv", table), &e));
+    ck_assert(strstr(e.text, "--tuned dim: ") && strstr(e.text, " has no such column before 'seed'"));
+    results_free(&r);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+
 START_TEST(runs_that_only_differ_in_their_seed_are_one_group)
 {
     static const char table[] = TABLE "s1\tbytes\t7\t1" MORE "3\t3\t22\t22\t2\t7\n"
@@ -342,6 +384,7 @@ static const Test tests[] = {
     TEST(names_are_no_commands_of_latex_or_markdown),
     TEST(groups_are_drawn),
     TEST(tables_of_sweeps_are_compared),
+    TEST(rows_are_compared_at_their_best_value),
     TEST(runs_that_only_differ_in_their_seed_are_one_group),
     TEST(what_is_no_table_is_said),
     TEST(each_failed_allocation_is_an_error),
