@@ -211,7 +211,8 @@ static bool take_line(void *context, const FileLine *line, Error *e)
     if (!line->ended)
         return true;
     if (line->number == 1)
-        return r->header = read_header(&r->columns, r->results->tuned ? r->results->tuned : "", line->text, line->size, line->path, e);
+        return r->header = read_header(&r->columns, r->results->tuned ? r->results->tuned : "", line->text, line->size,
+                                       line->path, e);
     return add_line(r->results, &r->columns, line->text, line->size, &why) ||
            fail(e, "%s, line %zu: %s", line->path, line->number, why.text);
 }

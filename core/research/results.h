@@ -15,8 +15,8 @@ enum { RESULT_FIGURES = 5 };
 extern const ResultFigure result_figures[RESULT_FIGURES];
 
 typedef struct Result {
-    char *group; /* the run's name without its seed: "dim 64-lr0.1" of "dim 64-lr0.1-s2" */
-    char *row;   /* and without the tuned option: "dim 64"; NULL: none is tuned */
+    char *group;  /* the run's name without its seed: "dim 64-lr0.1" of "dim 64-lr0.1-s2" */
+    char *row;    /* and without the tuned option: "dim 64"; NULL: none is tuned */
     double tuned; /* the option's value; NaN: it is no number */
     int64_t seed;
     Log log; /* two lines: best values, and last values at the run's end; none: the run has no figures */

@@ -263,15 +263,14 @@ START_TEST(tables_of_sweeps_are_compared)
  * the option, and one whose runs all failed, stay as they are. */
 START_TEST(rows_are_compared_at_their_best_value)
 {
-    static const char table[] =
-        "run\tnorm\tlr\tseed\tstate\tbest validation\n"
-        "a-lr1e-3-s1\tpre\t1e-3\t1\tdone\t3\na-lr1e-3-s2\tpre\t1e-3\t2\tdone\t4\n"
-        "a-lr2e-3-s1\tpre\t2e-3\t1\tdone\t2\na-lr2e-3-s2\tpre\t2e-3\t2\tdone\t2.5\n"
-        "a-lr4e-3-s1\tpre\t4e-3\t1\tdone\t1\na-lr4e-3-s2\tpre\t4e-3\t2\tfailed: NaN\t\n"
-        "lr1e-3-b-s1\tpost\t1e-3\t1\tdone\t5\nlr1e-3-b-s2\tpost\t1e-3\t2\tdone\t5\n"
-        "lr2e-3-b-s1\tpost\t2e-3\t1\tdone\t4\nlr2e-3-b-s2\tpost\t2e-3\t2\tdone\t5.5\n"
-        "c-s1\tpost\t\t1\tdone\t7\n"
-        "d-lr1e-3-s1\tpost\t1e-3\t1\tfailed: x\t\nd-lr2e-3-s1\tpost\t2e-3\t1\tfailed: x\t\n";
+    static const char table[] = "run\tnorm\tlr\tseed\tstate\tbest validation\n"
+                                "a-lr1e-3-s1\tpre\t1e-3\t1\tdone\t3\na-lr1e-3-s2\tpre\t1e-3\t2\tdone\t4\n"
+                                "a-lr2e-3-s1\tpre\t2e-3\t1\tdone\t2\na-lr2e-3-s2\tpre\t2e-3\t2\tdone\t2.5\n"
+                                "a-lr4e-3-s1\tpre\t4e-3\t1\tdone\t1\na-lr4e-3-s2\tpre\t4e-3\t2\tfailed: NaN\t\n"
+                                "lr1e-3-b-s1\tpost\t1e-3\t1\tdone\t5\nlr1e-3-b-s2\tpost\t1e-3\t2\tdone\t5\n"
+                                "lr2e-3-b-s1\tpost\t2e-3\t1\tdone\t4\nlr2e-3-b-s2\tpost\t2e-3\t2\tdone\t5.5\n"
+                                "c-s1\tpost\t\t1\tdone\t7\n"
+                                "d-lr1e-3-s1\tpost\t1e-3\t1\tfailed: x\t\nd-lr2e-3-s1\tpost\t2e-3\t1\tfailed: x\t\n";
     static const char *const labels[] = {"lr2e-3-b", "a-lr2e-3", "c", "d-lr1e-3"};
     Results r = {.tuned = "lr"};
     Comparison c;
