@@ -6,8 +6,9 @@
  * registers while k runs. So a, b and c are each read from memory once; meanwhile the operands of the next micro-tiles
  * are prefetched.
  *
- * a is read in place if it is stored in units: floats always are, pairs of bfloat16 are in rows of even length.
- * Otherwise the row panel is copied.
+ * a is read in place if its rows are stored in units: floats always are, pairs of bfloat16 are in rows of even length.
+ * Otherwise the row panel is copied, and so it is from a transposed a, of which each unit along k lies in another cache
+ * line: with a power of two between them, most lines would drive each other out of the first-level cache.
  *
  * At a level without instructions for pairs, bfloat16 becomes floats while it is packed or copied, so that its products
  * are those of f32. */
@@ -23,6 +24,7 @@
 #endif
 
 #define PANEL (2 * WIDTH)
+#define TOGETHER (4 * ROWS) /* rows of c whose units of a transposed a are copied at once, so that cache lines are read once */
 
 static size_t bytes_of(const MatmulShape *s) { return s->inputs == ELEMENT_BF16 ? sizeof(Bf16) : sizeof(float); }
 static size_t per_unit(const MatmulShape *s) { return s->inputs == ELEMENT_BF16 && DOTS ? 2 : 1; }
@@ -30,24 +32,31 @@ static size_t units_of(const MatmulShape *s) { return (s->k + per_unit(s) - 1) /
 
 /* --- b --- */
 
+/* A vector of units: rows l .. of an operand stored as [k, columns], from a column that has `left` after it in its row,
+ * zeros past the last. */
+INLINE void pack_vector(Unit *to, const MatmulShape *s, const void *x, size_t stride, size_t l, size_t column,
+                        size_t left)
+{
+    const size_t at = l * stride + column;
+    if (s->inputs == ELEMENT_F32) {
+        IVec row = left ? units_some((const float *)x + at, left * sizeof(float)) : (IVec){0};
+        memcpy(to, &row, sizeof row);
+    } else if (!DOTS) {
+        vec_store((float *)to, vec_from_bf16(left ? bf16_some((const Bf16 *)x + at, left) : (HVec){0}));
+    } else {
+        const Bf16 *row = (const Bf16 *)x + at;
+        HVec low = left ? bf16_some(row, left) : (HVec){0};
+        bf16_store_pairs(to, low, left && l + 1 < s->k ? bf16_some(row + stride, left) : (HVec){0});
+    }
+}
+
 /* Columns first .. of b, stored as [k,n] */
 static void pack_rows(Unit *to, const MatmulShape *s, const void *b, size_t first)
 {
-    size_t left = s->n - first;
+    const size_t left = s->n - first;
     for (size_t l = 0; l < s->k; l += per_unit(s), to += PANEL)
-        for (size_t v = 0; v < PANEL; v += WIDTH) {
-            size_t some = v < left ? left - v : 0, at = l * s->b_stride + first + v;
-            if (s->inputs == ELEMENT_F32) {
-                IVec row = some ? units_some((const float *)b + at, some * sizeof(float)) : (IVec){0};
-                memcpy(to + v, &row, sizeof row);
-            } else if (!DOTS) {
-                vec_store((float *)to + v, vec_from_bf16(some ? bf16_some((const Bf16 *)b + at, some) : (HVec){0}));
-            } else {
-                const Bf16 *row = (const Bf16 *)b + at;
-                HVec low = some ? bf16_some(row, some) : (HVec){0};
-                bf16_store_pairs(to + v, low, some && l + 1 < s->k ? bf16_some(row + s->b_stride, some) : (HVec){0});
-            }
-        }
+        for (size_t v = 0; v < PANEL; v += WIDTH)
+            pack_vector(to + v, s, b, s->b_stride, l, first + v, v < left ? left - v : 0);
 }
 
 /* The same of a transposed one, stored as [n,k] */
@@ -133,26 +142,22 @@ static void copy_rows(Unit *to, const MatmulShape *s, const void *a, size_t firs
             *to++ = (Unit)(bits_at(s, a, i, u * each) | (each == 2 ? bits_at(s, a, i, 2 * u + 1) << 16 : 0));
 }
 
-/* to [k units, wide] of an a stored as bfloat16 [k,m] */
-static void unit_rows(Unit *to, const MatmulShape *s, const Bf16 *a, size_t wide)
+/* The first row of a row panel, of which there are `panels`. */
+static size_t first_row(const MatmulShape *s, size_t t, size_t panels) { return t * s->m / panels; }
+
+/* to [k units, TOGETHER]: columns first .. end-1 of an a stored as [k,m], rows of c */
+static void copy_columns(Unit *to, const MatmulShape *s, const void *a, size_t first, size_t end)
 {
-    for (size_t l = 0; !DOTS && l < s->k; l++)
-        widen(to + l * wide, a + l * s->a_stride, s->m);
-    for (size_t l = 0; DOTS && l < s->k; l += 2, a += 2 * s->a_stride, to += wide)
-        for (size_t i = 0; i < s->m; i += WIDTH) {
-            HVec low = bf16_some(a + i, s->m - i);
-            bf16_store_pairs(to + i, low, l + 1 < s->k ? bf16_some(a + s->a_stride + i, s->m - i) : (HVec){0});
-        }
+    for (size_t l = 0; l < s->k; l += per_unit(s), to += TOGETHER)
+        for (size_t i = 0; first + i < end; i += WIDTH)
+            pack_vector(to + i, s, a, s->a_stride, l, first + i, s->m - first - i);
 }
 
+/* Of an a stored as [m,k] */
 static RowPanel row_panel(const MatmulShape *s, const void *a, size_t first, size_t rows, Unit *copied)
 {
     const size_t each = per_unit(s);
     const bool floats = s->inputs == ELEMENT_F32;
-    if (s->a_transposed && floats)
-        return (RowPanel){(const Unit *)a + first, 1, s->a_stride};
-    if (s->a_transposed)
-        return (RowPanel){copied + first, 1, round_up(s->m, WIDTH)};
     if (floats || (DOTS && !(s->k % 2 || s->a_stride % 2 || (uintptr_t)a % sizeof(Unit))))
         return (RowPanel){(const Unit *)a + first * (s->a_stride / each), s->a_stride / each, 1};
     copy_rows(copied, s, a, first, rows);
@@ -164,13 +169,9 @@ static Prefetch prefetch_rows(const MatmulShape *s, const void *a, size_t first,
 {
     size_t bytes = bytes_of(s), rows = s->m - first < ROWS ? s->m - first : ROWS;
     size_t from = p * s->k / chunks, count = (p + 1) * s->k / chunks - from;
-    if (!s->a_transposed)
-        return (Prefetch){(const char *)a + (first * s->a_stride + from) * bytes, s->a_stride * bytes, rows,
-                          count * bytes};
-    if (bytes == 4)
-        return (Prefetch){(const char *)a + (from * s->a_stride + first) * bytes, s->a_stride * bytes, count,
-                          rows * bytes};
-    return (Prefetch){0};
+    if (s->a_transposed)
+        return (Prefetch){0};
+    return (Prefetch){(const char *)a + (first * s->a_stride + from) * bytes, s->a_stride * bytes, rows, count * bytes};
 }
 
 /* --- c --- */
@@ -336,9 +337,19 @@ static void group_product(const MatmulShape *s, void *c, const void *a, const vo
                           const Group *g)
 {
     const size_t units = units_of(s), row_panels = (s->m + ROWS - 1) / ROWS;
+    size_t copied = 0, end = 0; /* rows whose units are */
     for (size_t t = 0; t < row_panels; t++) {
-        size_t i = t * s->m / row_panels, next = (t + 1) * s->m / row_panels;
-        RowPanel rows = row_panel(s, a, i, next - i, g->copied);
+        size_t i = first_row(s, t, row_panels), next = first_row(s, t + 1, row_panels);
+        RowPanel rows;
+        if (s->a_transposed) {
+            if (i == end) {
+                copied = i;
+                end = first_row(s, t + 4 < row_panels ? t + 4 : row_panels, row_panels);
+                copy_columns(g->copied, s, a, i, end);
+            }
+            rows = (RowPanel){g->copied + (i - copied), 1, TOGETHER};
+        } else
+            rows = row_panel(s, a, i, next - i, g->copied);
         for (size_t p = 0; p < g->panels; p++) {
             size_t j = g->first + p * PANEL;
             Unit *panel = g->packed + p * units * PANEL;
@@ -357,11 +368,10 @@ static void product(const MatmulShape *s, void *c, const void *a, const void *b,
     const size_t panel = units_of(s) * PANEL * sizeof(Unit), panels = (s->n + PANEL - 1) / PANEL;
     const size_t most = panel && panel < tuning_now.panels ? tuning_now.panels / panel : 1;
     Group g = {.packed = packed, .copied = packed + (panels < most ? panels : most) * PANEL * units_of(s)};
-    if (s->a_transposed && s->inputs == ELEMENT_BF16)
-        unit_rows(g.copied, s, a, round_up(s->m, WIDTH));
-    for (size_t p = 0; p < panels; p += g.panels) {
+    const size_t groups = (panels + most - 1) / most; /* of nearly equal size: each reads all of a */
+    for (size_t p = 0, i = 0; i < groups; i++, p += g.panels) {
         g.first = p * PANEL;
-        g.panels = panels - p < most ? panels - p : most;
+        g.panels = (i + 1) * panels / groups - p;
         group_product(s, c, a, b, bias, &g);
     }
 }
@@ -386,8 +396,7 @@ size_t blocked_scratch(const MatmulShape *s)
     const size_t units = (chunks.k + chunks.rest + 1) / per_unit(s), panel = units * PANEL * sizeof(Unit);
     const size_t all = round_up(s->n, PANEL) * units * sizeof(Unit);
     const size_t most = tuning_now.panels > panel ? tuning_now.panels : panel;
-    const size_t copied = (s->a_transposed ? round_up(s->m, WIDTH) : ROWS) * units * sizeof(Unit);
-    return (all < most ? all : most) + copied + sizeof(Unit); /* never nothing */
+    return (all < most ? all : most) + (s->a_transposed ? TOGETHER : ROWS) * units * sizeof(Unit) + sizeof(Unit);
 }
 
 void blocked_product(const MatmulShape *s, void *c, const void *a, const void *b, const float *bias, void *scratch)
