@@ -7,8 +7,9 @@
  * are prefetched.
  *
  * a is read in place if its rows are stored in units: floats always are, pairs of bfloat16 are in rows of even length.
- * Otherwise the row panel is copied, and so it is from a transposed a, of which each unit along k lies in another cache
- * line: with a power of two between them, most lines would drive each other out of the first-level cache.
+ * Otherwise the row panel is copied. Of a transposed a, units that follow each other along k are a row apart: if rows
+ * are 4 KiB long, they all fall into one set of the first-level cache. So columns of it are copied, too, several row
+ * panels at once.
  *
  * At a level without instructions for pairs, bfloat16 becomes floats while it is packed or copied, so that its products
  * are those of f32. */
@@ -24,7 +25,8 @@
 #endif
 
 #define PANEL (2 * WIDTH)
-#define TOGETHER (4 * ROWS) /* rows of c whose units of a transposed a are copied at once, so that cache lines are read once */
+#define TOGETHER                                                                                                       \
+    (4 * ROWS) /* rows of c whose units of a transposed a are copied at once, so that cache lines are read once */
 
 static size_t bytes_of(const MatmulShape *s) { return s->inputs == ELEMENT_BF16 ? sizeof(Bf16) : sizeof(float); }
 static size_t per_unit(const MatmulShape *s) { return s->inputs == ELEMENT_BF16 && DOTS ? 2 : 1; }
