@@ -122,11 +122,8 @@ bench-kernels: $(OUT_BIN)/bench-kernels ## measure this machine's limits and the
 $(OUT_BIN)/bench-kernels: $(OUT)/tools/bench_kernels.o $(LIBRARY) $(OUT)/link
 	$(link)
 
-# Counted on a build that is the same everywhere: x86-64-v3, which valgrind understands, and our own products.
 instructions: ## compare instruction counts of kernels/cpu with tests/instructions.tsv; WRITE=1: write them
-	@if WRITE='$(WRITE)' tools/instructions.sh ready '$(COMPILER)'; then \
-	    $(MAKE) --no-print-directory count-instructions MODE=release ARCH=x86-64-v3 ONEDNN=no LIBARCHIVE=no CUDA=no \
-	        BUILD='$(BUILD)/instructions'; fi
+	@if WRITE='$(WRITE)' tools/instructions.sh ready '$(COMPILER)'; then $(MAKE) --no-print-directory count-instructions; fi
 count-instructions: $(OUT_BIN)/instructions
 	@tools/instructions.sh $(if $(WRITE),write,check) '$(COMPILER)' $(OUT_BIN)/instructions
 $(OUT_BIN)/instructions: $(OUT)/tools/instructions.o $(LIBRARY) $(OUT)/link

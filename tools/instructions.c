@@ -162,6 +162,10 @@ int main(int argc, char **argv)
     Error e;
     const Kernels *const backends[] = {kernels_find("cpu", NUMBER_F32, &e), kernels_find("cpu", NUMBER_BF16, &e)};
     bool all = argc == 2 && strcmp(argv[1], "--list") == 0, found = all;
+    if (!backends[0] || !backends[1]) {
+        fprintf(stderr, "instructions: %s\n", e.text);
+        return 1;
+    }
     for (size_t t = 0; t < 2; t++)
         for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
             char name[64];

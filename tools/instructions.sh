@@ -9,6 +9,7 @@
 set -u
 table=tests/instructions.tsv
 allowed=3
+levels='v1 v2 v3'
 
 skip() {
     echo "skipped: instruction counts: $1"
@@ -33,23 +34,30 @@ folder=$(mktemp -d) || exit 2
 trap 'rm -rf "$folder"' EXIT
 trap 'exit 130' INT TERM
 
-# count NAME: instructions of the call inside `measured`
+# Our own products, with the same block sizes everywhere
+own='f32-short=own f32-long=own f32-held=own bf16-short=own bf16-long=own bf16-held=own bf16-by=dots'
+export ATTEND_TUNING="$own chunk=512 panels=384"
+
+# count LEVEL NAME: instructions of the call inside `measured`
 count() {
-    valgrind -q --tool=callgrind --toggle-collect=measured --callgrind-out-file="$folder/out" "$program" "$1" \
-        >"$folder/said" 2>&1 || { cat "$folder/said" >&2; return 1; }
+    ATTEND_CPU=$1 valgrind -q --tool=callgrind --toggle-collect=measured --callgrind-out-file="$folder/out" "$program" \
+        "$2" >"$folder/said" 2>&1 || { cat "$folder/said" >&2; return 1; }
     sed -n 's/^\(summary\|totals\): *\([0-9]*\).*/\2/p' "$folder/out" | head -n 1
 }
 
-for name in $("$program" --list); do
-    number=$(count "$name") || exit 1
-    [ "${number:-0}" -gt 0 ] || { echo "instructions: $name: callgrind counted nothing" >&2; exit 1; }
-    printf '%s\t%s\n' "$name" "$number" >>"$folder/now"
+names=$("$program" --list) || exit 1
+for name in $names; do
+    for level in $levels; do
+        number=$(count "$level" "$name") || exit 1
+        [ "${number:-0}" -gt 0 ] || { echo "instructions: $name, $level: callgrind counted nothing" >&2; exit 1; }
+        printf '%s\t%s\t%s\n' "$name" "$level" "$number" >>"$folder/now"
+    done
 done
 
 if [ "$verb" = write ]; then
     {
-        echo "# Instructions of one call of each operation in tools/instructions.c, counted by callgrind on the"
-        echo "# x86-64-v3 build without oneDNN. make instructions compares; make instructions WRITE=1 writes this file."
+        echo "# Instructions of one call of each operation in tools/instructions.c, at each level of instructions that"
+        echo "# callgrind knows. make instructions compares; make instructions WRITE=1 writes this file."
         echo "# compiler: $compiler"
         cat "$folder/now"
     } >"$table"
@@ -58,17 +66,18 @@ if [ "$verb" = write ]; then
 fi
 
 grep -v '^#' "$table" | awk -F '\t' -v allowed=$allowed '
-NR == FNR { was[$1] = $2; next }
+{ key = $1 ", " $2 }
+NR == FNR { was[key] = $3; next }
 {
-    seen[$1] = 1
-    if (!($1 in was)) { printf "  %-30s %10s %10d   is not in the table\n", $1, "", $2; bad = 1; next }
-    change = 100 * ($2 - was[$1]) / was[$1]
+    seen[key] = 1
+    if (!(key in was)) { printf "  %-30s %10s %10d   is not in the table\n", key, "", $3; bad = 1; next }
+    change = 100 * ($3 - was[key]) / was[key]
     wrong = change > allowed || change < -allowed
-    printf "  %-30s %10d %10d %+7.2f %%%s\n", $1, was[$1], $2, change, wrong ? "   more than " allowed " %" : ""
+    printf "  %-30s %10d %10d %+7.2f %%%s\n", key, was[key], $3, change, wrong ? "   more than " allowed " %" : ""
     bad = bad || wrong
 }
 END {
-    for (name in was) if (!(name in seen)) { printf "  %-30s is in the table only\n", name; bad = 1 }
+    for (key in was) if (!(key in seen)) { printf "  %-30s is in the table only\n", key; bad = 1 }
     if (bad) print "instructions: counts have changed; if that was meant: make instructions WRITE=1"
     exit bad
 }' - "$folder/now"
