@@ -75,6 +75,7 @@ bool setup_trainer(TrainerOptions *c, const SharedOptions *o, const Parameters *
                           .optimizer = {.kind = o->optimizer,
                                         .adam = {.epsilon = o->epsilon},
                                         .momentum = o->momentum,
+                                        .iterations = o->newton_schulz,
                                         .decay = o->decay,
                                         .groups = o->groups,
                                         .part = o->shard ? ranks_own() : 0,

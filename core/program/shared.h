@@ -45,8 +45,8 @@ typedef struct SharedOptions {
     double norm_epsilon, rotary_base, rotary_share, rotary_stretch, score_cap, logit_cap, adaptive_span;
     /* training */
     const char *data, *from, *map, *betas, *groups, *save_every, *lr_end;
-    size_t batch, micro_batch, steps, epochs, warmup, decay_steps, lr_patience, eval_every, keep, patience, seed,
-        workers, shares, team;
+    size_t batch, micro_batch, steps, epochs, warmup, decay_steps, lr_patience, newton_schulz, eval_every, keep,
+        patience, seed, workers, shares, team;
     double minutes, lr, ema, momentum, epsilon, decay, clip, dropout, attention_dropout, ff_dropout, branch_dropout,
         smoothing, z_loss, load_loss, span_loss, r_drop, word_dropout;
     int init, branch_init, schedule, optimizer, device, precision;

@@ -4,11 +4,11 @@
  *
  *     m = momentum m + (1 - momentum) g
  *     X = momentum m + (1 - momentum) g, over its norm
- *     five times (Newton, Schulz):  X = a X + b (X X^T) X + c (X X^T)^2 X,    a, b, c = 3.4445, -4.7750, 2.0315
+ *     5 times (--newton-schulz):  X = a X + b (X X^T) X + c (X X^T)^2 X,    a, b, c = 3.4445, -4.7750, 2.0315
  *     W = W - lr (0.2 sqrt(max(out, in)) X + decay W)
  *
  * Each iteration maps a singular value s to a s + b s^3 + c s^5, which brings all of (0, 1] near 1, the small ones as fast
- * as five steps can. The factor of the step (Liu et al. 2025) makes its root mean square that of Adam's, about 0.2, so one
+ * as so few steps can. The factor of the step (Liu et al. 2025) makes its root mean square that of Adam's, about 0.2, so one
  * --lr and one --decay suit both.
  *
  * An iteration is three products, with the square completed: with A = X X^T + h I, h = b / 2c,
@@ -24,7 +24,6 @@
 
 #include <math.h>
 
-enum { ITERATIONS = 5 };
 static const double a = 3.4445, b = -4.7750, c = 2.0315;
 
 static size_t smaller(const Parameter *p) { return p->shape[0] < p->shape[1] ? p->shape[0] : p->shape[1]; }
@@ -52,30 +51,31 @@ static Scratch scratch_of(const Parameters *p)
     return scratch;
 }
 
-static double flop_of(const Parameter *p)
+static double flop_of(const OptimizerOptions *o, const Parameter *p)
 {
     const double side = (double)smaller(p);
-    return is_whole(p) ? ITERATIONS * 2 * side * side * (2 * (double)larger(p) + side) : 0;
+    return is_whole(p) ? (double)o->iterations * 2 * side * side * (2 * (double)larger(p) + side) : 0;
 }
 
 /* Numbers that all iterations read and write, and those by which the rest moves more than Adam. */
-static double moved_of(const Parameter *p)
+static double moved_of(const OptimizerOptions *o, const Parameter *p)
 {
     const double side = (double)smaller(p);
-    return is_whole(p) ? ITERATIONS * (4 * (double)p->count + 5 * side * side) + 4 * (double)p->count : 0;
+    return is_whole(p) ? (double)o->iterations * (4 * (double)p->count + 5 * side * side) + 4 * (double)p->count : 0;
 }
 
-static double sum_of(const Parameters *p, double (*of)(const Parameter *one))
+static double sum_of(const OptimizerOptions *o, const Parameters *p,
+                     double (*of)(const OptimizerOptions *o, const Parameter *one))
 {
     double sum = 0;
     for (size_t i = 0; i < p->count; i++)
-        sum += of(p->list[i]);
+        sum += of(o, p->list[i]);
     return sum;
 }
 
-static double flop(const Parameters *p) { return sum_of(p, flop_of); }
+static double flop(const OptimizerOptions *o, const Parameters *p) { return sum_of(o, p, flop_of); }
 
-static double moved(const Parameters *p) { return sum_of(p, moved_of); }
+static double moved(const OptimizerOptions *o, const Parameters *p) { return sum_of(o, p, moved_of); }
 
 static size_t beside(const Parameters *p, const Kernels *k, size_t workers)
 {
@@ -179,7 +179,7 @@ static void orthogonal_step(const Optimizer *o, Stream *s, const OptimizerStep *
     k->momentum(s, optimizer_at(o, 0, p->offset), g, state, motion->momentum, p->count);
     k->squares(s, parts, g, p->count);
     k->unit(s, x, g, parts, squares_chunks(p->count), p->count);
-    for (size_t t = 0; t < ITERATIONS; t++) {
+    for (size_t t = 0; t < o->options.iterations; t++) {
         iterate(o, s, muon, step->number, p, y, x);
         void *last = x;
         x = y;
@@ -195,7 +195,7 @@ static double own_flop(const Optimizer *o, const Parameter *p)
 {
     size_t from, end;
     optimizer_own(o, p, &from, &end);
-    return end > from ? flop_of(p) : 0;
+    return end > from ? flop_of(&o->options, p) : 0;
 }
 
 /* Of all that has to be computed a worker takes the matrices whose middle is in its part. */

@@ -16,6 +16,7 @@ typedef struct OptimizerOptions {
     int kind; /* its number among OPTIMIZERS */
     Adam adam;
     double momentum;    /* SGD's and Muon's */
+    size_t iterations;  /* of Newton and Schulz, in Muon */
     double decay;       /* of matrices */
     const char *groups; /* exceptions by name of parameter, see groups.h; NULL: none */
     size_t part, parts; /* into which the state is divided, and which of them this process has; 0: 1 */
@@ -67,8 +68,8 @@ typedef struct OptimizerKind {
     /* Which parameters move as whole matrices: they have a momentum instead of Adam's means, and block 0 alone is their
      * state. FLOP of a step; numbers that it reads and writes beyond `traffic`; bytes beside the blocks. NULL: none. */
     bool (*is_whole)(const Parameter *p);
-    double (*flop)(const Parameters *p);
-    double (*moved)(const Parameters *p);
+    double (*flop)(const OptimizerOptions *o, const Parameters *p);
+    double (*moved)(const OptimizerOptions *o, const Parameters *p);
     size_t (*beside)(const Parameters *p, const Kernels *k, size_t workers);
 
     /* Reals that a block of state has for a parameter. NULL: one for each of its numbers. */

@@ -172,8 +172,8 @@ static void plan_optimizer(TrainerPlan *plan, const TrainerOptions *o, const Par
     /* the update without what it reads of the gradient; the gradient's sums over shares, norm, update, next zeros */
     const OptimizerKind *kind = optimizer_kind(o->optimizer.kind);
     double update = kind->traffic * size;
-    plan->flop += kind->flop ? kind->flop(p) : 0;
-    plan->bytes += kind->moved ? kind->moved(p) * (double)o->k->number : 0;
+    plan->flop += kind->flop ? kind->flop(&o->optimizer, p) : 0;
+    plan->bytes += kind->moved ? kind->moved(&o->optimizer, p) * (double)o->k->number : 0;
     plan->bytes += (double)o->k->real * (update + gradient * (3 * (shares - 1) + 1 + 1 + shares));
 }
 
