@@ -92,7 +92,7 @@ mine() {
         printf "\n  %-24s %-6s %12s %12s %12s\n", "operation", "whose", "mine", "plain", "cpu"
         for (i = 1; i <= n; i++) print operation[i]
         printf "\n%d of %d operations are yours; course/mine/libmine.so holds them, plain does the rest:\n", mine, n
-        print "    bin/charlm train --preset minute --activation relu --no-gate --device mine"
+        print "    bin/charlm train --preset study --device mine"
     }' "$table"
 }
 

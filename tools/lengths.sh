@@ -15,7 +15,7 @@ ways='
 seconds() { # CONTEXT OPTION...
     context=$1
     shift
-    "${BIN:-bin}"/charlm bench --preset minute --depth 1 --dim 64 --heads 4 --ff 64 --positions rotary --distances none \
+    "${BIN:-bin}"/charlm bench --preset study --depth 1 --dim 64 --heads 4 --ff 64 --positions rotary --distances none \
         --batch 1 --workers 1 --context "$context" --json -q "$@" | sed -n 's/.*"fastest_s": \([^,]*\),.*/\1/p'
 }
 

@@ -191,16 +191,33 @@ static OnnxValue distance_bias(OnnxNetwork *n, const char *table, OnnxValue posi
     return onnx_transpose(g, onnx_reshape(g, bias, shape, 4), order, 4);
 }
 
+/* What spans add for each distance: log clamp((R + clamp(z, 0, 1) S - d) / R, 0, 1), S the context and R the ramp */
+static OnnxValue span_bias(OnnxNetwork *n, const char *span, OnnxValue positions)
+{
+    const int64_t shape[] = {(int64_t)n->kv_heads, (int64_t)(n->heads / n->kv_heads), 1, 1};
+    const double ramp = json_get(n->model, "adaptive-span")->number, context = (double)model_size(n->model, "context");
+    Onnx *g = &n->graph;
+    const OnnxValue none = onnx_number(g, 0), all = onnx_number(g, 1),
+                    z = onnx_three(g, "Clip", onnx_weight(n, span), none, all),
+                    reach = onnx_reshape(g, times(g, z, context / ramp), shape, 4),
+                    distance = onnx_cast(g, onnx_one(g, "Abs", onnx_two(g, "Sub", column(g, positions), positions)),
+                                         ONNX_FLOAT),
+                    left = onnx_two(g, "Sub", onnx_two(g, "Add", reach, all), times(g, distance, 1 / ramp));
+    return onnx_one(g, "Log", onnx_three(g, "Clip", left, none, all));
+}
+
 static OnnxValue scores(OnnxNetwork *n, const char *name, OnnxValue q, OnnxValue k, OnnxValue positions, OnnxValue seen)
 {
     static const int64_t queries[] = {0, 2, 3, 1, 4}, keys[] = {0, 2, 3, 4, 1};
-    const Name table = part(name, "distance_bias");
+    const Name table = part(name, "distance_bias"), span = part(name, "span");
     Onnx *g = &n->graph;
     OnnxValue s = onnx_two(g, "MatMul", onnx_transpose(g, q, queries, 5), onnx_transpose(g, k, keys, 5));
     if (model_is(n->model, "score", "scaled-dot"))
         s = times(g, s, 1 / sqrt((double)n->key_size));
     if (onnx_has(n, table.text))
         s = onnx_two(g, "Add", s, distance_bias(n, table.text, positions));
+    if (onnx_has(n, span.text))
+        s = onnx_two(g, "Add", s, span_bias(n, span.text, positions));
     return onnx_three(g, "Where", seen, s, onnx_number(g, -1e30)); /* finite: a query may see no key, in padding */
 }
 

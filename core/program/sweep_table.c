@@ -135,24 +135,95 @@ static bool take_line(Sweep *s, size_t i, const char *line, size_t size, bool *f
     return mine;
 }
 
+/* Splits a line; returns how many fields it has, of which the first `most` are kept. */
+static size_t split(Field *fields, size_t most, const char *line, size_t size)
+{
+    size_t count = 0, at = 0;
+    for (Field f; field_next(&f, line, size, &at); count++)
+        if (count < most)
+            fields[count] = f;
+    return count;
+}
+
+/* Where a table with this header has each of our columns; `count`: nowhere, which may be true of options alone. */
+static bool find_columns(size_t *place, size_t count, size_t options, const Field *ours, const Field *theirs,
+                         size_t all)
+{
+    size_t found = 0;
+    for (size_t c = 0; c < count; c++) {
+        place[c] = count;
+        for (size_t t = 0; t < all && place[c] == count; t++)
+            if (ours[c].size == theirs[t].size && memcmp(ours[c].text, theirs[t].text, ours[c].size) == 0)
+                place[c] = t;
+        found += place[c] < count;
+        if (place[c] == count && (c == 0 || c > options))
+            return false;
+    }
+    return found == all;
+}
+
+typedef struct Table {
+    size_t count, all; /* columns: ours, the table's */
+    size_t *place;
+    Field *ours, *theirs;
+} Table;
+
+static bool table_open(Table *t, const Sweep *s, const Buffer *header, const char *line, size_t size, Error *e)
+{
+    t->count = split(NULL, 0, header->text, header->size - 1);
+    t->place = memory_get(t->count, sizeof *t->place);
+    t->ours = memory_get(t->count, sizeof *t->ours);
+    t->theirs = memory_get(t->count, sizeof *t->theirs);
+    if (!t->place || !t->ours || !t->theirs)
+        return memory_error(e, "a table's columns", t->count, sizeof(Field));
+    split(t->ours, t->count, header->text, header->size - 1);
+    t->all = split(t->theirs, t->count, line, size);
+    return (t->all <= t->count && find_columns(t->place, t->count, s->plan.varied_count, t->ours, t->theirs, t->all)) ||
+           fail(e, "its first line is not that of a table of this sweep");
+}
+
+static void table_close(Table *t)
+{
+    memory_free(t->place);
+    memory_free(t->ours);
+    memory_free(t->theirs);
+}
+
+/* A line of the table, in our columns. */
+static bool rewrite(Buffer *b, const Table *t, const char *line, size_t size, Error *e)
+{
+    b->size = 0;
+    if (split(t->theirs, t->count, line, size) != t->all)
+        return fail(e, "expected %zu fields, as in the first line, not: %.*s", t->all, (int)strcspn(line, "\t\n"),
+                    line);
+    for (size_t c = 0; c < t->count; c++) {
+        const Field *f = t->place[c] < t->count ? &t->theirs[t->place[c]] : &(Field){"", 0};
+        buffer_add(b, f->text, f->size);
+        buffer_print(b, c + 1 < t->count ? "\t" : "\n");
+    }
+    return !b->failed || memory_error(e, "a line", size, 1);
+}
+
+/* The sweep may have grown since, by rows and by options that they vary. */
 static bool take_lines(Sweep *s, const char *text, size_t size, Error *e)
 {
-    bool fine = true;
-    Buffer header = {0};
+    Table t = {0};
+    Buffer header = {0}, line = {0};
     add_header(&header, s);
-    if (header.failed)
-        fine = memory_error(e, "a table", 1, 64);
-    else if (size < header.size || memcmp(text, header.text, header.size) != 0)
-        fine = fail(e, "its first line is not that of a table of this sweep");
-    const char *line = text + (fine ? header.size : size);
-    for (const char *end; fine && (end = memchr(line, '\n', (size_t)(text + size - line))); line = end + 1) {
+    size_t at = strcspn(text, "\n");
+    bool fine = header.failed ? memory_error(e, "a table", 1, 64) : table_open(&t, s, &header, text, at, e);
+    for (size_t length; fine && at < size && text[++at]; at += length) {
         size_t i = 0;
-        while (fine && i < s->plan.count && !take_line(s, i, line, (size_t)(end + 1 - line), &fine, e))
+        length = strcspn(text + at, "\n");
+        fine = rewrite(&line, &t, text + at, length, e);
+        while (fine && i < s->plan.count && !take_line(s, i, line.text, line.size, &fine, e))
             i++;
         if (fine && i == s->plan.count)
-            fine = fail(e, "%s has no such run: %.*s", s->file, (int)strcspn(line, "\t\n"), line);
+            fine = fail(e, "%s has no such run: %.*s", s->file, (int)strcspn(text + at, "\t\n"), text + at);
     }
+    table_close(&t);
     buffer_free(&header);
+    buffer_free(&line);
     return fine;
 }
 

@@ -105,7 +105,9 @@ START_TEST(a_dry_run_gives_its_plan_as_json)
               json_real(memory, "moments") > 0);
     ck_assert(sum_of(memory) == json_real(j, "memory_bytes"));
 
-    Said info = must("info --dim 16 --heads 2 --depth 1 --context 16 --batch 4 --micro-batch 1 --workers 2 --json");
+    Said info = must(
+        "info --preset study --dim 16 --heads 2 --depth 1 --context 16 --batch 4 --micro-batch 1 --workers 2 "
+        "--json");
     Json *same = said_json(&info); /* of the same model; the program itself was another process */
     ck_assert(json_real(same, "parameters") == json_real(j, "parameters"));
     ck_assert(json_real(same, "flop_a_step") == json_real(j, "flop_a_step"));

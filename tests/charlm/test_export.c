@@ -130,7 +130,8 @@ START_TEST(a_gguf_file_is_equal_each_time_and_through_a_llama)
 START_TEST(a_graph_is_equal_each_time_and_has_its_tokens)
 {
     static const char *const kinds[] = {TINY " --steps 2 -q", LLAMA "--tokens bpe --merges 30 --rotary-share 0.5",
-                                        TINY " --steps 0 -q --norm sandwich --distances alibi --window 3 --loops 2"};
+                                        TINY " --steps 0 -q --norm sandwich --distances alibi --window 3 --loops 2 "
+                                             "--adaptive-span 2"};
     const char *run = fresh_path("run"), *first = fresh_path("a"), *second = fresh_path("b");
     static const char *const files[] = {"model.onnx", "tokenizer.json", "tokenizer_config.json"};
     works("train --run %s %s", run, kinds[_i]);

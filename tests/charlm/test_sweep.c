@@ -139,6 +139,12 @@ START_TEST(what_a_kept_table_says_is_done_is_not_trained_again)
 
     refused(1, "its run post-ff8-s1 has other steps, FLOP or parameters", "sweep %s/a.sweep --run %s/runs %s", wide,
             wide, known);
+    static const char grown[] = RECIPE_OF(
+        "20") "seeds = 3\nff = 8 | 16\n[gated]\ngate = yes\nff = 8\n[post]\n[pre]\nnorm = pre\n";
+    write_in(other, "grown.sweep", grown, sizeof grown - 1);
+    s = must("sweep %s/grown.sweep --dry-run --run %s/grown %s", other, other, known);
+    ck_assert_msg(strstr(s.err, "15 runs of 5 groups, 4 to train"), "%s%s", s.out, s.err);
+    said_free(&s);
     memcpy(line, "prf", 3);
     write_in(other, "kept.tsv", text, strlen(text));
     refused(1, "a.sweep has no such run: prf-ff16-s2", "sweep %s/a.sweep --run %s/more %s", other, other, known);
@@ -146,6 +152,10 @@ START_TEST(what_a_kept_table_says_is_done_is_not_trained_again)
     write_in(other, "kept.tsv", text, strlen(text));
     refused(1, "its first line is not that of a table of this sweep", "sweep %s/a.sweep --run %s/more %s", other, other,
             known);
+    memcpy(text, "run", 3);
+    memcpy(strchr(text, '\n') + 1, "a\tb\n", 4);
+    write_in(other, "kept.tsv", text, strlen(text));
+    refused(1, "fields, as in the first line, not: a", "sweep %s/a.sweep --run %s/more %s", other, other, known);
     memory_free(text);
     memory_free(all);
 }
