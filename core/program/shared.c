@@ -185,7 +185,7 @@ const Option shared_options[] = {
     {"decay-steps", 0, OPTION_SIZE, OPTION_TRAINING, COMMAND_TRAIN | PLOT, AT(decay_steps), "0", NULL, "the step at which linear and cosine end (0: the first --steps)"},
     {"optimizer", 0, OPTION_CHOICE, OPTION_TRAINING, BUILD, AT(optimizer), NULL, .choices = optimizers, "the optimizer (default adam)"},
     {"momentum", 0, OPTION_REAL, OPTION_TRAINING, COMMAND_TRAIN, AT(momentum), NULL, "[0,1)", "momentum of SGD (default 0) and Muon (default, or 0: 0.95)"},
-    {"newton-schulz", 0, OPTION_SIZE, OPTION_TRAINING, BUILD, AT(newton_schulz), "5", "[1,20]", "Muon's iterations, which bring the singular values of a matrix near 1: fewer take less time (docs/variants.md)"},
+    {"newton-schulz", 0, OPTION_SIZE, OPTION_TRAINING, BUILD, AT(newton_schulz), NULL, "[1,20]", "Muon's iterations, which bring the singular values of a matrix near 1: fewer take less time (default 5)"},
     {"betas", 0, OPTION_TEXT, OPTION_TRAINING, COMMAND_TRAIN, AT(betas), "0.9,0.999", "A,B", "Adam's decay rates of the two moments; Lion's of the direction and of its momentum"},
     {"epsilon", 0, OPTION_REAL, OPTION_TRAINING, COMMAND_TRAIN, AT(epsilon), "1e-8", "(0,]", "Adam's epsilon"},
     {"decay", 0, OPTION_REAL, OPTION_TRAINING, COMMAND_TRAIN, AT(decay), "0", "[0,]", "weight decay of matrices, decoupled from the gradient"},

@@ -214,7 +214,11 @@ static void muon_step(Optimizer *o, Stream *s, const OptimizerStep *step)
     }
 }
 
-static void configure(OptimizerOptions *o) { o->momentum = o->momentum > 0 ? o->momentum : 0.95; }
+static void configure(OptimizerOptions *o)
+{
+    o->momentum = o->momentum > 0 ? o->momentum : 0.95;
+    o->iterations = o->iterations ? o->iterations : 5;
+}
 
 const OptimizerKind muon_optimizer = {.name = "muon",
                                       .holds = "Muon's momentum",

@@ -16,7 +16,6 @@ static OptimizerOptions options_of(int kind, size_t part, size_t all)
     OptimizerOptions o = {.kind = kind,
                           .adam = {0.9, 0.99, 1e-8},
                           .momentum = 0.75,
-                          .iterations = 5,
                           .decay = 0.1,
                           .groups = "*norm*:lr=3,decay=0.5;blocks.0.attention.query*:lr=0",
                           .part = part,
