@@ -482,6 +482,7 @@ bool classifier_baseline(App *a, Error *e)
 const AppKind classifier_kind = {.name = "classifier",
                                  .program = &classifier_program,
                                  .built_in = "built-in reviews",
+                                 .built_in_preset = "minute",
                                  .measure = "words",
                                  .open = open_all,
                                  .open_model = open_model,

@@ -19,12 +19,12 @@ say() { printf '\n\033[1m%s\033[0m\n\n' "$1"; }
 [ -t 1 ] || say() { printf '\n%s\n\n' "$1"; }
 
 say "1. Training: a Transformer reads prose and learns to predict the next byte. This takes a minute."
-echo "\$ charlm train --preset minute --run $run"
-"$charlm" train --preset minute --run "$run"
+echo "\$ charlm train --run $run"
+"$charlm" train --run "$run"
 
 say "2. How good is it? Bits per byte on text it has never seen: 8 is knowing nothing, less is better."
 echo "The figure above is of adjacent windows, whose first bytes have little context. In windows that overlap, each byte that"
-echo "is scored has at least 113 bytes of context, so the model does better:"
+echo "is scored has at least 241 bytes of context, so the model does better:"
 echo
 echo "\$ charlm eval --run $run --split test --stride 16"
 "$charlm" eval --run "$run" --split test --stride 16

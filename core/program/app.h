@@ -25,6 +25,7 @@ typedef struct AppKind {
     const char *const (*aliases)[2]; /* names under which a file may have a tied table, instead of ours; or NULL */
     const char *const *data_options; /* that name data beside --data; ends with a NULL; NULL: there are none */
     const char *built_in;            /* how the data is called that the program brings along: "built-in text" */
+    const char *built_in_preset;     /* a new run's preset on those, if none is given */
     const char *measure;             /* in what it is counted: "bytes" */
 
     /* A new run's data and model, or an old run's: whatever `train` needs, app->parameters, and the task, which scores

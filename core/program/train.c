@@ -66,7 +66,7 @@ static bool open_new(App *a, Error *e)
 {
     if (a->options->run && !a->options->dry_run && ranks_own() == 0 && !run_may_begin(a->options->run, e))
         return false; /* now, not when all data are read */
-    if (!app_data(a) && !a->options->preset && !options_preset(a->command_line, "minute", e))
+    if (!app_data(a) && !a->options->preset && !options_preset(a->command_line, a->kind->built_in_preset, e))
         return false;
     return setup_device(a->command_line, a->options, e) && a->kind->open(a, e) &&
            setup_fix(a->command_line, a->options, a->parameters, &a->task, a->kind->epoch(a), e);

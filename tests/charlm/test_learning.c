@@ -20,7 +20,7 @@ START_TEST(a_minute_of_learning_beats_counting)
 {
     const char *run = fresh_path("run");
     double counted = bits_of_counting();
-    Said train = must("train --run %s --preset minute --minutes 0 --steps 500 -q", run);
+    Said train = must("train --run %s --preset prose --minutes 0 --steps 500 -q", run);
     Json *j = must_json("eval --run %s --split test --json", run);
     double learnt = json_real(j, "bits_per_byte");
     ck_assert_msg(counted > 2 && counted < 3, "%.4f bits/byte by counting", counted);
