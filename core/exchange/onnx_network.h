@@ -15,7 +15,7 @@
         {"rotary-stretch", NULL}, {"rotary-scaling", NULL}, {"embedding-norm", NULL}, {"activation", NULL},            \
         {"gate", NULL}, {"logit-cap", NULL}, {"norm", "post|pre|sandwich|parallel"},                                   \
         {"norm-kind", "layer|rms|rms-plain"}, {"norm-epsilon", NULL}, {"distances", "none|bias|alibi"},                \
-        {"alibi-heads", NULL}, {"adaptive-span", NULL},                                                                \
+        {"alibi-heads", NULL},                                                                                         \
     {                                                                                                                  \
         "score", "scaled-dot|dot"                                                                                      \
     }
