@@ -37,7 +37,7 @@ gnuplot <<END
 data = "$data"; out = "$out"; size = ""; terminal = ""
 load "plots/attend.gp"
 set datafile separator tab
-set logscale xy 2
+set logscale x 2; set logscale y 10
 set format y "%g"
 set xlabel "positions n"
 set ylabel "seconds a step"
