@@ -75,8 +75,9 @@ static const Setting study[] = {
     SMALL, {"activation", "relu"}, {"gate", "no"}, {"context", "128"}, {"batch", "8"}, {"micro-batch", "4"},
     {"dropout", "0"}, {NULL, NULL}};
 
-/* And with what gains most (docs/variants.md). Spans that heads learn make twice the context affordable. On a text of some
- * megabytes dropout costs 0.06 bits/byte; one of 300 KB comes round some sixteen times, and there it gains 0.08. */
+/* And with what gains most (docs/variants.md). Spans that heads learn make twice the context affordable. A text
+ * of 300 KB comes round some sixteen times, and there dropout gains 0.06 bits/byte; on some megabytes half of it costs as
+ * much. */
 #define MINUTE                                                                                                         \
     SMALL, {"activation", "silu"}, {"gate", "yes"}, {"context", "256"}, {"adaptive-span", "32"},                       \
     {"span-loss", "0.01"}, {"optimizer", "muon"}, {"newton-schulz", "3"}, {"batch", "4"}, {"micro-batch", "2"}

@@ -27,7 +27,7 @@ static bool open_pairs(EncDec *c, Error *e)
 {
     EncdecOptions *v = c->options;
     c->app.data.scored = (Split)v->split;
-    if (!app_data(&c->app) && !options_preset(c->app.command_line, "minute", e))
+    if (!app_data(&c->app) && !options_preset(c->app.command_line, c->app.kind->built_in_preset, e))
         return false;
     v->type = SUBWORDS_WORDS;
     v->size = 0;

@@ -328,7 +328,8 @@ static void print_batch(const EncDec *c)
 {
     enum { FAR_BELOW = 3 };
     double targets = (double)pairs_ids(&c->bitext.parts[SPLIT_TRAIN], TARGET) / (double)c->app.data.order.batches;
-    const char *preset = c->options->shared.preset ? c->options->shared.preset : app_data(&c->app) ? NULL : "minute";
+    const char *built_in = app_data(&c->app) ? NULL : c->app.kind->built_in_preset,
+               *preset = c->options->shared.preset ? c->options->shared.preset : built_in;
     size_t meant = preset_batch_tokens(preset);
     fprintf(stderr, "batch %.0f target tokens per step on average, %zu steps per epoch\n", targets,
             c->app.data.order.batches);

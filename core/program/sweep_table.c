@@ -70,15 +70,22 @@ static void add_kept_row(Buffer *b, const Sweep *s, size_t i)
     b->failed = b->failed || item->row.failed;
 }
 
-static void add_header(Buffer *b, const Sweep *s)
+/* The names of the columns after those of options. */
+static void add_rest_of_header(Buffer *b)
 {
-    buffer_print(b, "run");
-    for (size_t v = 0; v < s->plan.varied_count; v++)
-        buffer_print(b, "\t%s", s->plan.varied[v]);
-    buffer_print(b, "\tseed\tstate\tsteps\ttokens\tFLOP\tparameters");
+    buffer_print(b, "seed\tstate\tsteps\ttokens\tFLOP\tparameters");
     for (size_t f = 0; f < RESULT_FIGURES; f++)
         buffer_print(b, "\tbest %s\tlast %s", result_figures[f].name, result_figures[f].name);
-    buffer_print(b, "\tlast training loss\tseconds\n");
+    buffer_print(b, "\tlast training loss\tseconds");
+}
+
+static void add_header(Buffer *b, const Sweep *s)
+{
+    buffer_print(b, "run\t");
+    for (size_t v = 0; v < s->plan.varied_count; v++)
+        buffer_print(b, "%s\t", s->plan.varied[v]);
+    add_rest_of_header(b);
+    buffer_print(b, "\n");
 }
 
 bool sweep_write_table(const Sweep *s, Error *e)
@@ -135,94 +142,86 @@ static bool take_line(Sweep *s, size_t i, const char *line, size_t size, bool *f
     return mine;
 }
 
-/* Splits a line; returns how many fields it has, of which the first `most` are kept. */
-static size_t split(Field *fields, size_t most, const char *line, size_t size)
+/* A table whose sweep may have varied fewer options, in another order. */
+typedef struct Kept {
+    size_t options; /* the table's */
+    size_t *place;  /* [varied] the field of each of our options; 0, where the run's name is: the table lacks it */
+    Field *field;   /* [varied + 1] of a line: its run's name, its options */
+} Kept;
+
+/* Fields of a line that are a name and options; returns what follows them. */
+static const char *split(const Kept *t, const char *line, size_t size)
 {
-    size_t count = 0, at = 0;
-    for (Field f; field_next(&f, line, size, &at); count++)
-        if (count < most)
-            fields[count] = f;
-    return count;
+    size_t at = 0;
+    for (size_t f = 0; f <= t->options; f++)
+        if (!field_next(&t->field[f], line, size, &at))
+            t->field[f] = (Field){"", 0};
+    return line + (at < size ? at : size);
 }
 
-/* Where a table with this header has each of our columns; `count`: nowhere, which may be true of options alone. */
-static bool find_columns(size_t *place, size_t count, size_t options, const Field *ours, const Field *theirs,
-                         size_t all)
+static bool kept_open(Kept *t, const Sweep *s, const char *line, size_t size, Error *e)
 {
-    size_t found = 0;
-    for (size_t c = 0; c < count; c++) {
-        place[c] = count;
-        for (size_t t = 0; t < all && place[c] == count; t++)
-            if (ours[c].size == theirs[t].size && memcmp(ours[c].text, theirs[t].text, ours[c].size) == 0)
-                place[c] = t;
-        found += place[c] < count;
-        if (place[c] == count && (c == 0 || c > options))
-            return false;
+    const size_t varied = s->plan.varied_count;
+    Buffer rest = {0};
+    add_rest_of_header(&rest);
+    t->place = memory_get(varied + 1, sizeof *t->place);
+    t->field = memory_get(varied + 1, sizeof *t->field);
+    if (rest.failed || !t->place || !t->field) {
+        buffer_free(&rest);
+        return memory_error(e, "a table's columns", varied + 1, sizeof *t->field);
     }
-    return found == all;
-}
-
-typedef struct Table {
-    size_t count, all; /* columns: ours, the table's */
-    size_t *place;
-    Field *ours, *theirs;
-} Table;
-
-static bool table_open(Table *t, const Sweep *s, const Buffer *header, const char *line, size_t size, Error *e)
-{
-    t->count = split(NULL, 0, header->text, header->size - 1);
-    t->place = memory_get(t->count, sizeof *t->place);
-    t->ours = memory_get(t->count, sizeof *t->ours);
-    t->theirs = memory_get(t->count, sizeof *t->theirs);
-    if (!t->place || !t->ours || !t->theirs)
-        return memory_error(e, "a table's columns", t->count, sizeof(Field));
-    split(t->ours, t->count, header->text, header->size - 1);
-    t->all = split(t->theirs, t->count, line, size);
-    return (t->all <= t->count && find_columns(t->place, t->count, s->plan.varied_count, t->ours, t->theirs, t->all)) ||
-           fail(e, "its first line is not that of a table of this sweep");
-}
-
-static void table_close(Table *t)
-{
-    memory_free(t->place);
-    memory_free(t->ours);
-    memory_free(t->theirs);
+    size_t found = 0;
+    const bool ends = size > rest.size && memcmp(line + size - rest.size, rest.text, rest.size) == 0;
+    for (size_t i = 0; ends && i + rest.size < size; i++)
+        t->options += line[i] == '\t';
+    t->options -= t->options > 0; /* the tab after the run's name, or after the last option */
+    const bool fits_ours = ends && t->options <= varied;
+    if (fits_ours)
+        split(t, line, size);
+    for (size_t v = 0; fits_ours && v < varied; v++)
+        for (size_t f = 1; f <= t->options && !t->place[v]; f++)
+            if (strlen(s->plan.varied[v]) == t->field[f].size &&
+                memcmp(s->plan.varied[v], t->field[f].text, t->field[f].size) == 0)
+                t->place[v] = f, found++;
+    const bool fine = fits_ours && found == t->options && t->field[0].size == 3 && memcmp(line, "run", 3) == 0;
+    buffer_free(&rest);
+    return fine || fail(e, "its first line is not that of a table of this sweep");
 }
 
 /* A line of the table, in our columns. */
-static bool rewrite(Buffer *b, const Table *t, const char *line, size_t size, Error *e)
+static bool rewrite(Buffer *b, const Kept *t, size_t varied, const char *line, size_t size, Error *e)
 {
+    const char *rest = split(t, line, size);
     b->size = 0;
-    if (split(t->theirs, t->count, line, size) != t->all)
-        return fail(e, "expected %zu fields, as in the first line, not: %.*s", t->all, (int)strcspn(line, "\t\n"),
-                    line);
-    for (size_t c = 0; c < t->count; c++) {
-        const Field *f = t->place[c] < t->count ? &t->theirs[t->place[c]] : &(Field){"", 0};
+    buffer_add(b, t->field[0].text, t->field[0].size);
+    for (size_t v = 0; v < varied; v++) {
+        const Field *f = t->place[v] ? &t->field[t->place[v]] : &(Field){"", 0};
+        buffer_print(b, "\t");
         buffer_add(b, f->text, f->size);
-        buffer_print(b, c + 1 < t->count ? "\t" : "\n");
     }
+    buffer_print(b, "\t");
+    buffer_add(b, rest, (size_t)(line + size - rest));
+    buffer_print(b, "\n");
     return !b->failed || memory_error(e, "a line", size, 1);
 }
 
-/* The sweep may have grown since, by rows and by options that they vary. */
 static bool take_lines(Sweep *s, const char *text, size_t size, Error *e)
 {
-    Table t = {0};
-    Buffer header = {0}, line = {0};
-    add_header(&header, s);
+    Kept t = {0};
+    Buffer line = {0};
     size_t at = strcspn(text, "\n");
-    bool fine = header.failed ? memory_error(e, "a table", 1, 64) : table_open(&t, s, &header, text, at, e);
+    bool fine = kept_open(&t, s, text, at, e);
     for (size_t length; fine && at < size && text[++at]; at += length) {
         size_t i = 0;
         length = strcspn(text + at, "\n");
-        fine = rewrite(&line, &t, text + at, length, e);
+        fine = rewrite(&line, &t, s->plan.varied_count, text + at, length, e);
         while (fine && i < s->plan.count && !take_line(s, i, line.text, line.size, &fine, e))
             i++;
         if (fine && i == s->plan.count)
             fine = fail(e, "%s has no such run: %.*s", s->file, (int)strcspn(text + at, "\t\n"), text + at);
     }
-    table_close(&t);
-    buffer_free(&header);
+    memory_free(t.place);
+    memory_free(t.field);
     buffer_free(&line);
     return fine;
 }

@@ -155,7 +155,7 @@ START_TEST(what_a_kept_table_says_is_done_is_not_trained_again)
     memcpy(text, "run", 3);
     memcpy(strchr(text, '\n') + 1, "a\tb\n", 4);
     write_in(other, "kept.tsv", text, strlen(text));
-    refused(1, "fields, as in the first line, not: a", "sweep %s/a.sweep --run %s/more %s", other, other, known);
+    refused(1, "a.sweep has no such run: a", "sweep %s/a.sweep --run %s/more %s", other, other, known);
     memory_free(text);
     memory_free(all);
 }

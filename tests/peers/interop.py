@@ -71,7 +71,7 @@ GRAPHS = {  # what neither GPT-2 nor Llama is
     "parallel, loops, embedding norm": "--norm parallel --norm-kind layer --bias-free --positions none --distances bias "
                                        "--activation gelu --embedding-norm --loops 2 --score dot",
     "half rotary, ReLU^2, byte pairs": "--norm pre --activation relu2 --norm-kind layer --positions rotary --rotary-share 0.5 "
-                                       "--distances bias --adaptive-span 6 --tokens bpe --merges 60 --kv-heads 2",
+                                       "--distances bias --tokens bpe --merges 60 --kv-heads 2",
 }
 TEXTS = {
     "minute's": "",
