@@ -76,7 +76,7 @@ static const Setting study[] = {
     {"dropout", "0"}, {NULL, NULL}};
 
 /* And with what gains most (docs/variants.md). Spans that heads learn make twice the context affordable. A text
- * of 300 KB comes round some sixteen times, and there dropout gains 0.06 bits/byte; on some megabytes half of it costs as
+ * of 300 KB comes round some sixteen times, and there dropout gains some 0.05 bits/byte; on some megabytes half of it costs as
  * much. */
 #define MINUTE                                                                                                         \
     SMALL, {"activation", "silu"}, {"gate", "yes"}, {"context", "256"}, {"adaptive-span", "32"},                       \
