@@ -185,10 +185,9 @@ try_mine() {
     for kind in layer rms; do
         for device in plain mine; do
             rm -rf "$place/$device"
-            (cd "$place" && "$ATTEND_BIN/charlm" train -q --dim 16 --heads 2 --depth 1 --context 16 --batch 4 --steps 3 \
-                --eval-every 3 --attention composed --distances none --positions learned --activation relu --no-gate \
-                --norm-kind $kind --device $device \
-                --workers 1 --run $device >/dev/null) || wrong "charlm does not train with --device $device, --norm-kind $kind"
+            (cd "$place" && "$ATTEND_BIN/charlm" train -q --preset study --dim 16 --heads 2 --depth 1 --context 16 --batch 4 --steps 3 \
+                --eval-every 3 --attention composed --distances none --positions learned --norm-kind $kind \
+                --device $device --workers 1 --run $device >/dev/null) || wrong "charlm does not train with --device $device, --norm-kind $kind"
             cut -f 1,3 "$place/$device/log.tsv" >"$place/$device.loss"
         done
         awk 'FNR == 1 { next } FNR == NR { loss[FNR] = $2; next }
