@@ -180,6 +180,7 @@ void training_batch(Part part, Lead lead, size_t context, size_t rows, uint32_t 
             b->side[0].ids[at + i] = part_id(&part, from + i);
             b->side[0].targets[at + i] = part_id(&part, from + i + 1);
         }
+        ngrams_add(&lead.ngrams, b);
     }
 }
 
@@ -202,4 +203,5 @@ void windows_row(const Windows *w, size_t i, Batch *b)
         b->side[0].ids[at + j] = part_id(&w->part, from + j);
         b->side[0].targets[at + j] = j < old ? -1 : part_id(&w->part, from + j + 1);
     }
+    ngrams_add(&w->lead.ngrams, b);
 }

@@ -54,11 +54,12 @@ bool part_suits(Part part, const char *name, size_t context, Error *e);
 /* The first --bytes of --split, as tokens; false where there is nothing to score. */
 bool part_to_score(Part *part, Text *t, const Tokenizer *tokenizer, const CharlmOptions *v, Error *e);
 
-/* What is beside a window's tokens: registers before them in its row, and a row of another side, the `memory` tokens before
- * it (fewer at the beginning of a text; 0: there is no such side). */
+/* What is beside a window's tokens: registers before them in its row; and rows of other sides: the `memory` tokens before
+ * it (fewer at the beginning of a text; 0: there is no such side), or the row's n-grams. */
 typedef struct Lead {
     Registers registers;
     size_t memory;
+    Ngrams ngrams;
 } Lead;
 
 /* Training: a row of `context` tokens from a random position for each row of the batch. */

@@ -36,7 +36,8 @@ static const Sayable hf_llama[] = {LLAMA, {"activation", "relu|gelu|gelu-tanh|si
 static const Sayable gguf_gpt2[] = {GPT2, {"activation", "gelu-tanh"}, {NULL, NULL}};
 static const Sayable gguf_llama[] = {LLAMA, {"activation", "silu"}, {NULL, NULL}};
 
-static const Sayable onnx[] = {ONNX_SAYS, ANY("adaptive-span"), ANY("tokens"), ANY("merges"), {NULL, NULL}};
+static const Sayable onnx[] = {ONNX_SAYS,     ANY("adaptive-span"), ANY("ngrams"), ANY("ngram-rows"),
+                               ANY("tokens"), ANY("merges"),        {NULL, NULL}};
 
 static const struct {
     const char *name;

@@ -25,6 +25,25 @@ static bool name_registers(const Charlm *c, Labels *labels, Error *e)
     return fine;
 }
 
+/* The rows of a text, of all sides. */
+static bool read_row(Charlm *c, Inspection *l, const int32_t *ids, size_t count, Error *e)
+{
+    InspectRow row = {.sides = c->model.memory ? 1 : model_sides(&c->model), .network = network};
+    Batch b;
+    BatchSize size = {.sides = row.sides, .rows = 1};
+    for (size_t side = 0; side < row.sides; side++)
+        size.positions[side] = row.count[side] = count;
+    if (!batch_open(&b, &size, e))
+        return false;
+    memcpy(b.side[WINDOW].ids + batch_row(&b, WINDOW, count), ids, count * sizeof *ids);
+    ngrams_add(&c->model.ngrams, &b);
+    for (size_t side = 0; side < row.sides; side++)
+        row.ids[side] = b.side[side].ids;
+    const bool fine = inspect_read(&c->app, l, &row, e);
+    batch_close(&b);
+    return fine;
+}
+
 /* The network's row: registers, and as many of a text's ids as it reads. */
 static bool read_ids(Charlm *c, Inspection *l, const int32_t *ids, size_t all, Error *e)
 {
@@ -37,8 +56,7 @@ static bool read_ids(Charlm *c, Inspection *l, const int32_t *ids, size_t all, E
     for (size_t i = 0; i < registers.count; i++)
         of_row[i] = registers.first + (int32_t)i;
     memcpy(of_row + registers.count, ids, count * sizeof *ids);
-    const InspectRow row = {.sides = 1, .ids = {of_row}, .count = {registers.count + count}, .network = network};
-    const bool fine = inspect_read(&c->app, l, &row, e);
+    const bool fine = read_row(c, l, of_row, registers.count + count, e);
     memory_free(of_row);
     return fine;
 }

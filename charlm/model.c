@@ -1,6 +1,6 @@
 /* See model.h.
  *
- *     x = token_embedding[token] + position_embedding[position]
+ *     x = token_embedding[token] + position_embedding[position] (+ ngram_embedding[n-gram] / longest for each length)
  *     x = block(x), depth times; each position sees itself and those before it
  *     logits = x w^T + bias */
 #include "charlm/model.h"
@@ -12,6 +12,7 @@ bool model_open(Model *m, const SharedOptions *o, size_t vocabulary, Error *e)
 {
     *m = (Model){.vocabulary = vocabulary, .depth = o->depth, .context = o->context};
     m->memory = o->memory;
+    m->ngrams = network_ngrams(o);
     m->registers = (Registers){(int32_t)vocabulary, o->registers};
     if (!network_suits(o, e))
         return false;
@@ -19,6 +20,11 @@ bool model_open(Model *m, const SharedOptions *o, size_t vocabulary, Error *e)
     network_prepare(p, o);
     EmbeddingOptions embedding = network_embedding(o, vocabulary);
     StackOptions blocks = network_stack(o, "blocks", "norm");
+    if (m->ngrams.longest) {
+        embedding.dropout = 0;
+        m->of_ngrams = embedding_of_ngrams(p, m->ngrams.rows, m->ngrams.longest, o->dim, "ngram_embedding.weight");
+        m->drop = parameters_dropout(p, o->dropout);
+    }
     m->embedding = embedding_new(p, &embedding, "token_embedding.weight", "position_embedding.weight");
     m->stack = stack_new(p, &blocks);
     m->logits = linear_last(p, o->tie ? m->embedding.table : NULL, o->dim, vocabulary, "logits");
@@ -36,11 +42,21 @@ void model_close(Model *m)
     *m = (Model){0};
 }
 
+/* What blocks read of a window. */
+static Tensor *embedded(Tape *t, const Model *m, const Rows *rows)
+{
+    Tensor *x = embed(t, &m->embedding, rows);
+    if (!m->ngrams.longest)
+        return x;
+    x = embed_ngrams(t, x, &m->of_ngrams, &rows[NGRAM_SIDE], ngrams_sides(&m->ngrams));
+    return add(t, NULL, x, m->drop);
+}
+
 Tensor *model_logits(Tape *t, const Model *m, const Rows *rows, const Cache *cache, const Queries *only)
 {
     AttentionContext context = cache ? context_cached(rows, cache) : context_rows(rows, true);
     context.query_subset = only;
-    return linear_logits(t, &m->logits, stack(t, &m->stack, embed(t, &m->embedding, rows), NULL, &context));
+    return linear_logits(t, &m->logits, stack(t, &m->stack, embedded(t, m, rows), NULL, &context));
 }
 
 /* The memory's embeddings are what training would make of them without dropout. */

@@ -5,16 +5,18 @@
 #include "core/nn/embedding.h"
 #include "core/nn/stack.h"
 #include "core/program/shared.h"
-#include "core/train/batch.h"
+#include "core/train/ngrams.h"
 
 enum { BYTES = 256 }; /* the vocabulary, unless --tokens names another */
 
 typedef struct Model {
     size_t vocabulary, depth, context;
+    Ngrams ngrams;       /* whose vectors are added to those of tokens */
     size_t memory;       /* positions before these that a row of a batch has on a side of its own */
     Registers registers; /* at the beginning of each row, of its `context` positions */
     Parameters parameters;
-    Embedding embedding;
+    Embedding embedding, of_ngrams;
+    Dropout drop; /* of the sum of both; without n-grams embedding has it */
     Stack stack;
     Linear logits;
 } Model;
@@ -22,8 +24,9 @@ typedef struct Model {
 bool model_open(Model *m, const SharedOptions *o, size_t vocabulary, Error *e);
 void model_close(Model *m);
 
-/* Sides of a batch. */
+/* Sides of a batch: MEMORY, or those of n-grams. */
 enum { WINDOW, MEMORY };
+static inline size_t model_sides(const Model *m) { return 1 + (m->memory ? 1 : ngrams_sides(&m->ngrams)); }
 
 /* Tokens of a window, after the registers; tokens of a text that it reads at once; and positions of both. */
 static inline size_t model_window(const Model *m) { return m->context - m->registers.count; }

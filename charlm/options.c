@@ -30,6 +30,8 @@ const Option charlm_options[] = {
     {"eval-bytes", 0, OPTION_SIZE, OPTION_TRAINING, TRAIN, AT(eval_bytes), "100000", NULL, "bytes of the validation part to score at each evaluation (0: all)"},
     {"sample-every", 0, OPTION_SIZE, OPTION_TRAINING, TRAIN, AT(sample_every), "0", NULL, "steps between samples, written to samples/STEP.txt (0: at each evaluation)"},
     {"memory", 0, OPTION_SIZE, OPTION_MODEL, COMMAND_TRAIN | COMMAND_INFO | COMMAND_BENCH, AT(shared.memory), NULL, "[1,1048576]", "tokens before a --context that attention also reaches: what blocks make of them, computed without a gradient (none given: 0)"},
+    {"ngrams", 0, OPTION_SIZE, OPTION_MODEL, BUILD, AT(shared.ngrams), NULL, "[2,5]", "add to a token's vector those of the 2 tokens that end with it, of 3, .. of N (none given: of the token alone)"},
+    {"ngram-rows", 0, OPTION_SIZE, OPTION_MODEL, BUILD, AT(shared.ngram_rows), NULL, "[1,16777216]", "rows of the table of --ngrams, in which a hash finds an n-gram's vector; a few n-grams share one (default 65536)"},
     {"stride", 0, OPTION_TEXT, OPTION_HERE, EVAL, AT(stride), "context", "N|context", "tokens from one window to the next (1: score each token with a full context)"},
     {"dynamic", 0, OPTION_REAL, OPTION_HERE, EVAL, AT(dynamic), NULL, "[0,]", "dynamic evaluation: after a window is scored, learn from it by SGD at this rate (default: the weights stay as they are)"},
     {"split", 0, OPTION_CHOICE, OPTION_HERE, EVAL | BASELINE, AT(split), "valid", .choices = split_or_all_choices, "the part of the data to score"},

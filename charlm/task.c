@@ -12,7 +12,7 @@
 
 static const char *const aliases[][2] = {{"token_embedding.weight", "logits.weight"}, {NULL, NULL}};
 
-static Lead lead_of(const Model *m) { return (Lead){m->registers, m->memory}; }
+static Lead lead_of(const Model *m) { return (Lead){m->registers, m->memory, m->ngrams}; }
 
 static void batch(void *self, uint64_t step, Batch *b)
 {
@@ -60,9 +60,8 @@ void charlm_task(Charlm *c, Part scored, size_t stride)
     snprintf(c->app.protocol, sizeof c->app.protocol, "%s, %zu bytes scored%s, context %zu%s, stride %zu",
              split_name(c->app.data.scored), bytes, of_tokens, c->windows.context, after, c->windows.stride);
     c->app.task = (Task){.self = c,
-                         .sides = c->model.memory ? 2 : 1,
+                         .sides = model_sides(&c->model),
                          .before = c->model.memory ? 1 + MEMORY : 0,
-                         .longest = {c->model.context, c->model.memory},
                          .most_rows = o->batch,
                          .batch = batch,
                          .loss = loss,
@@ -72,6 +71,8 @@ void charlm_task(Charlm *c, Part scored, size_t stride)
                          .unit = "bits/byte",
                          .per_nat = bytes ? (double)tokens / (double)bytes / log(2) : 1 / log(2),
                          .protocol = c->app.protocol};
+    for (size_t side = 0; side < c->app.task.sides; side++)
+        c->app.task.longest[side] = c->model.memory && side == MEMORY ? c->model.memory : c->model.context;
 }
 
 static void protocol(const App *a, Buffer *b)
@@ -212,8 +213,10 @@ static size_t epoch(const App *a)
 
 static size_t vocabulary(const App *a, size_t side, size_t *targets)
 {
-    (void)side;
-    return *targets = ((const Charlm *)a)->model.vocabulary;
+    const Model *m = &((const Charlm *)a)->model;
+    const bool ngrams = m->ngrams.longest && side >= NGRAM_SIDE;
+    *targets = ngrams ? 0 : m->vocabulary;
+    return ngrams ? m->ngrams.rows : m->vocabulary;
 }
 
 static bool begin(App *a, Error *e) { return tokenizer_write(&((Charlm *)a)->tokenizer, a->run->path, e); }

@@ -23,6 +23,7 @@ struct Writer {
     size_t prompt_size;
     int32_t *text; /* [count, texts] prompt and what was written */
     size_t count, capacity;
+    int32_t *row; /* ids of one text, and before them those that its n-grams reach back to */
     Batch batch;
     int32_t *last;   /* [3 texts + 1] on the device: where logits are wanted (Queries) */
     int32_t *starts; /* the same on the host */
@@ -32,6 +33,8 @@ struct Writer {
     double *prompt_logits; /* [vocabulary] */
     Sampler sampler;
 };
+
+static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
 /* The last position of each row, after what the cache holds. */
 static Tensor *network(void *self, Tape *t, const Rows *rows)
@@ -47,6 +50,23 @@ static Tensor *network(void *self, Tape *t, const Rows *rows)
     return logits;
 }
 
+/* Of the row of a text, whose last `count` tokens are in the batch: n-grams of its first ones begin in the cache. */
+static void add_ngrams(Writer *w, size_t text, size_t count)
+{
+    const Ngrams *g = &w->m->ngrams;
+    const Registers registers = w->m->registers;
+    const Side *side = &w->batch.side[WINDOW];
+    const size_t first = (size_t)side->start[text], cached = w->exact || !w->held ? 0 : registers.count + w->held,
+                 before = least(cached, ngrams_sides(g));
+    for (size_t i = 0; i < before; i++) {
+        const size_t at = cached - before + i; /* in the row that the cache holds */
+        w->row[i] = at < registers.count ? registers.first + (int32_t)at
+                                         : w->text[(w->count - count - cached + at) * w->texts + text];
+    }
+    memcpy(w->row + before, side->ids + first, (side->positions - first) * sizeof *w->row);
+    ngrams_continue(g, &w->batch, w->row, before);
+}
+
 /* Runs the last `count` tokens of texts after what the cache holds, and fetches the logits of the very last ones. */
 static bool feed(Writer *w, size_t texts, size_t count, Error *e)
 {
@@ -57,12 +77,13 @@ static bool feed(Writer *w, size_t texts, size_t count, Error *e)
     w->starts[texts] = 0;
     for (size_t n = 0; n < texts; n++) {
         const size_t at = batch_row_after(&w->batch, WINDOW, registers, count);
-        if (w->batch.size.sides > MEMORY) /* tokens before are in the cache, or in the row */
+        if (w->m->memory && w->batch.size.sides > MEMORY) /* tokens before are in the cache, or in the row */
             batch_row(&w->batch, MEMORY, 0);
         for (size_t i = 0; i < count; i++) {
             w->batch.side[0].ids[at + i] = w->text[(w->count - count + i) * w->texts + n];
             w->batch.side[0].position[at + i] = (int32_t)(w->m->registers.count + w->held + i);
         }
+        add_ngrams(w, n, count);
         w->starts[n] = (int32_t)((n + 1) * length - 1);
         w->starts[texts + n + 1] = (int32_t)(n + 1);
         w->starts[2 * texts + n + 1] = (int32_t)length - 1;
@@ -74,8 +95,6 @@ static bool feed(Writer *w, size_t texts, size_t count, Error *e)
     session_end(w->w);
     return fine;
 }
-
-static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
 /* Brings the cache up to the end of texts, refilling it when it would overflow. */
 static bool read_on(Writer *w, size_t texts, size_t new, Error *e)
@@ -173,7 +192,8 @@ static bool reserve(Writer *w, const Kernels *k, Error *e)
     w->capacity = n * w->prompt_size;
     w->text = memory_get(w->capacity, sizeof *w->text);
     w->prompt = memory_get(w->prompt_size, sizeof *w->prompt);
-    if (!w->last || !w->length || !w->starts || !w->logits || !w->text || !w->prompt)
+    w->row = memory_get(model_positions(w->m) + ngrams_sides(&w->m->ngrams), sizeof *w->row);
+    if (!w->last || !w->length || !w->starts || !w->logits || !w->text || !w->prompt || !w->row)
         return fail(e, "out of memory for a sample");
     w->prompt_logits = w->logits + n * w->vocabulary;
     return sampler_open(&w->sampler, w->vocabulary, e);
@@ -197,7 +217,9 @@ bool writer_open(Writer **out, const Charlm *c, Trainer *trainer, size_t texts, 
     if (!reserve(w, k, e))
         return false;
     memcpy(w->prompt, size ? prompt + size - w->prompt_size : &first, w->prompt_size * sizeof *w->prompt);
-    const BatchSize rows = {.sides = trainer->task->sides, .rows = texts, .positions = {texts * model_positions(m)}};
+    BatchSize rows = {.sides = trainer->task->sides, .rows = texts};
+    for (size_t side = 0; side < rows.sides; side++)
+        rows.positions[side] = m->memory && side == MEMORY ? 0 : texts * model_positions(m);
     if (!batch_open(&w->batch, &rows, e) ||
         (!exact && !stack_cache(&w->cache, &m->stack, k, w->w->stream, texts, model_positions(m), e)))
         return false;
@@ -216,6 +238,7 @@ void writer_close(Writer *w)
     memory_free(w->starts);
     memory_free(w->text);
     memory_free(w->prompt);
+    memory_free(w->row);
     memory_free(w->logits);
     sampler_close(&w->sampler);
     memory_free(w);
@@ -248,7 +271,8 @@ bool writer_trainer(Charlm *c, Trainer *trainer, size_t texts, bool (*open)(App 
     o->batch = o->micro_batch = texts;
     bool fine = k->open(&s, 1, e) && stack_cache(&w.cache, &m->stack, k, s, texts, model_positions(m), e);
     charlm_task(c, (Part){NULL, 0, NULL}, model_window(m));
-    c->app.task.sides = 1, c->app.task.before = 0, c->app.task.longest[WINDOW] = model_positions(m);
+    if (m->memory) /* which is in a text's own row */
+        c->app.task.sides = 1, c->app.task.before = 0, c->app.task.longest[WINDOW] = model_positions(m);
     c->app.task.self = &w;
     c->app.task.loss = walk;
     fine = fine && open(&c->app, trainer, e);

@@ -178,6 +178,8 @@ SharedOptions reference_options(const Reference *f)
         .gate = rare(f, "gate"),
         .registers = rare(f, "registers"),
         .memory = rare(f, "memory"),
+        .ngrams = rare(f, "ngrams"),
+        .ngram_rows = rare(f, "ngram-rows"),
         .experts = rare(f, "experts"),
         .chosen_experts = rare(f, "chosen-experts"),
         .load_loss = (double)rare(f, "load-permille") / 1000,

@@ -75,7 +75,6 @@ void trainer_fixture_open(TrainerFixture *t, const Kernels *k, const Network *n,
                      .sides = n->sides,
                      .before = n->sides == 2 && n->side == 0 ? 2 : 0, /* the memory of what is scored */
                      .loss_side = {n->side},
-                     .longest = {longest, longest, longest},
                      .most_rows = most_rows,
                      .micro_positions = training->micro_positions,
                      .batch = step_batch,
@@ -84,6 +83,8 @@ void trainer_fixture_open(TrainerFixture *t, const Kernels *k, const Network *n,
                      .score_rows = most_rows,
                      .score_batch = score_batch,
                      .per_nat = 1};
+    for (size_t side = 0; side < n->sides; side++)
+        t->task.longest[side] = longest;
     TrainerOptions o = {.k = k,
                         .workers = training->workers ? training->workers : 1,
                         .micro_rows = training->micro_rows,

@@ -2,6 +2,7 @@
 #include "core/nn/embedding.h"
 
 #include "core/tensor/nonfinite.h"
+#include "core/tensor/operations.h"
 
 /* Those that another embedding computed, if they are the sinusoids wanted here and go as far. */
 static Parameter *sinusoids_of(const Embedding *shared, const EmbeddingOptions *o)
@@ -55,4 +56,27 @@ Tensor *embed(Tape *t, const Embedding *e, const Rows *rows)
     if (n)
         n->e = e, n->rows = rows, n->drop = drop;
     return y;
+}
+
+static double zero(const Parameter *p, size_t row, size_t column)
+{
+    (void)p, (void)row, (void)column;
+    return 0;
+}
+
+Embedding embedding_of_ngrams(Parameters *p, size_t rows, size_t longest, size_t dim, const char *table)
+{
+    const EmbeddingOptions o = {
+        .vocabulary = rows, .dim = dim, .positions = POSITIONS_NONE, .scale = 1 / (double)longest};
+    const Embedding e = embedding_new(p, &o, table, NULL);
+    if (e.table)
+        e.table->constant = zero;
+    return e;
+}
+
+Tensor *embed_ngrams(Tape *t, Tensor *tokens, const Embedding *e, const Rows *sides, size_t lengths)
+{
+    for (size_t i = 0; i < lengths; i++)
+        tokens = add(t, tokens, embed(t, e, &sides[i]), (Dropout){0});
+    return tokens;
 }

@@ -88,6 +88,7 @@ static size_t reach_of(const SharedOptions *o) { return o->context + o->memory; 
 static bool memory_suits(const SharedOptions *o, Error *e)
 {
     const char *other = o->registers         ? "registers"
+                        : o->ngrams          ? "ngrams"
                         : o->macaron         ? "macaron"
                         : o->value_residual  ? "value-residual"
                         : o->residual_scores ? "residual-scores"
@@ -144,6 +145,8 @@ bool network_suits(const SharedOptions *o, Error *e)
     if (o->residual_scores && o->attention == ATTENTION_FUSED)
         return fail(e, "--residual-scores needs the scores of the block before, which fused attention does not keep: "
                        "give --attention composed");
+    if (o->ngram_rows && !o->ngrams)
+        return fail(e, "--ngram-rows belongs to --ngrams, which is missing");
     if (o->macaron && o->norm == NORM_PARALLEL)
         return fail(e, "--macaron has branches one after another, --norm parallel has them side by side: give another "
                        "--norm");
@@ -218,6 +221,12 @@ BlockOptions network_block(const SharedOptions *o)
         .dropout = o->dropout,
         .branch_dropout = o->branch_dropout,
         .ff_dropout = o->ff_dropout};
+}
+
+Ngrams network_ngrams(const SharedOptions *o)
+{
+    enum { STANDARD_ROWS = 65536 };
+    return (Ngrams){o->ngrams, o->ngram_rows ? o->ngram_rows : STANDARD_ROWS};
 }
 
 EmbeddingOptions network_embedding(const SharedOptions *o, size_t vocabulary)

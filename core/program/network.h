@@ -5,6 +5,7 @@
 #include "core/nn/embedding.h"
 #include "core/nn/stack.h"
 #include "core/program/shared.h"
+#include "core/train/ngrams.h"
 
 /* Whether they go together. */
 bool network_suits(const SharedOptions *o, Error *e);
@@ -15,6 +16,9 @@ void network_prepare(Parameters *p, const SharedOptions *o);
 /* Of this many different ids; a chain of blocks, but for its names. */
 EmbeddingOptions network_embedding(const SharedOptions *o, size_t vocabulary);
 StackOptions network_stack(const SharedOptions *o, const char *blocks, const char *norm);
+
+/* Of the tokens before a token. */
+Ngrams network_ngrams(const SharedOptions *o);
 
 /* The hidden width of a feed-forward network; of one with a gate, which has three maps, two thirds of the usual. */
 size_t network_ff(size_t ff, size_t dim, bool gate);

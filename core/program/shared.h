@@ -36,7 +36,8 @@ enum { LOG_AXES_NONE, LOG_AXES_X, LOG_AXES_Y, LOG_AXES_XY };
 typedef struct SharedOptions {
     /* model */
     size_t dim, heads, kv_heads, head_size, value_size, depth, ff, context, window, sinks, sparse_block, stride,
-        alibi_heads, top_keys, memory_keys, base_width, loops, experts, chosen_experts, registers, memory;
+        alibi_heads, top_keys, memory_keys, base_width, loops, experts, chosen_experts, registers, memory, ngrams,
+        ngram_rows;
     int parametrization, activation, norm, norm_kind, qk_norm_kind, positions, distances, attention, score, sparse,
         skip, rotary_scaling; /* enums; see shared.c */
     bool bias, bias_free, tie, gate, macaron, residual_scores, qk_norm, value_residual, embedding_norm, sink_score,

@@ -371,6 +371,8 @@ const RunRare run_rare[] = {
     {"keep-traces", "no"},
     {"registers", "0"},
     {"memory", "0"},
+    {"ngrams", "0"},
+    {"ngram-rows", "65536"},
     {"experts", "0"},
     {"chosen-experts", "2"},
     {"load-loss", "0"},

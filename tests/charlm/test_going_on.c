@@ -33,13 +33,13 @@ START_TEST(twice_n_steps_are_n_steps_and_n_more)
     expect_same_runs(whole, halves, 28);
 }
 
-/* What a window remembers is computed anew in each step, so there is nothing to be saved. */
-START_TEST(a_memory_needs_no_state_to_go_on)
+/* What a window remembers is computed anew in each step, and so are its n-grams: there is nothing to be saved. */
+START_TEST(what_is_beside_a_window_needs_no_state_to_go_on)
 {
-    const char *whole = fresh_path("whole"), *halves = fresh_path("halves"),
-               *how = TINY " --memory 16 --positions rotary --distances none --dropout 0.1 -q";
-    works("train --run %s %s --steps 12", whole, how);
-    works("train --run %s %s --steps 5", halves, how);
+    static const char *const beside[] = {"--memory 16 --positions rotary --distances none", "--ngrams 5"};
+    const char *whole = fresh_path("whole"), *halves = fresh_path("halves"), *how = TINY " --dropout 0.1 -q";
+    works("train --run %s %s %s --steps 12", whole, how, beside[_i]);
+    works("train --run %s %s %s --steps 5", halves, how, beside[_i]);
     resume(halves, 12);
     for (size_t i = 0; i < 2; i++)
         expect_same(whole, halves,
@@ -465,7 +465,7 @@ START_TEST(groups_of_tensors_are_the_runs_own)
     refused(1, "expected lr=X, decay=X or beta1=X", "train --resume %s --steps 7 --groups *:momentum=0", whole);
 }
 
-static const Test tests[] = {TEST(a_memory_needs_no_state_to_go_on),
+static const Test tests[] = {TEST_LOOP(what_is_beside_a_window_needs_no_state_to_go_on, 2),
                              TEST(twice_n_steps_are_n_steps_and_n_more),
                              TEST(a_run_keeps_the_instructions_that_it_began_with),
                              TEST(what_comes_after_the_checkpoint_is_dropped),

@@ -243,8 +243,26 @@ START_TEST(what_cannot_be_is_one_line)
     refused(1, "nowhere", "heads --run %s/nowhere --text abc", run);
 }
 
+/* Of eight equal letters, without positions: the first has another 2-gram than the rest, the second another 3-gram. */
+START_TEST(n_grams_are_looked_at_as_in_training)
+{
+    const char *run = fresh_path("run"), *folder = fresh_path("folder");
+    works("train --run %s " TINY " --depth 1 --positions none --distances none --ngrams 3 --steps 40 -q", run);
+    write_in(folder, "text", "eeeeeeee", 8);
+    works("heads --run %s --text-file %s/text --npy %s/w.npy -q --out %s/p.svg", run, folder, folder, folder);
+    Npy w = weights_in(folder, "w.npy");
+    const float *last = (const float *)w.data + 7 * w.shape[3];
+    ck_assert(w.shape[3] == 8);
+    ck_assert_msg(fabsf(last[0] - last[7]) > 1e-5F && fabsf(last[1] - last[7]) > 1e-5F, "%g %g %g", (double)last[0],
+                  (double)last[1], (double)last[7]);
+    for (size_t i = 2; i < 7; i++)
+        ck_assert_float_eq_tol(last[i], last[7], 1e-6F);
+    npy_free(&w);
+}
+
 static const Test tests[] = {TEST_SLOW(what_is_drawn_is_what_is_there, 120),
                              TEST(rows_sum_to_one_and_see_nothing_after_them),
+                             TEST(n_grams_are_looked_at_as_in_training),
                              TEST(labels_name_every_token),
                              TEST(a_long_text_is_cut_aloud),
                              TEST(heads_are_described_and_rolled_out),

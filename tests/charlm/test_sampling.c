@@ -52,10 +52,14 @@ START_TEST(temperature_zero_takes_the_likeliest)
     expect(run, "--length 100 --temperature 0", "--length 100 --temperature 1 --top-k 2 --seed 3", false);
 }
 
+/* What may come before a token, or be beside it. */
+static const char *const models[] = {"", "--registers 3", "--memory 9 --positions rotary --distances none",
+                                     "--ngrams 4 --registers 2"};
+enum { MODELS = sizeof models / sizeof *models };
+
 /* Prompt and text fit into the context, after registers, or with a memory: both ways see the same. */
 START_TEST(a_cache_changes_nothing_inside_the_context)
 {
-    static const char *const models[] = {"", "--registers 3", "--memory 9 --positions rotary --distances none"};
     const char *run = trained(models[_i]), *prompt = "--prompt The_step_of_a_model_ --length 40 --temperature";
     for (int t = 0; t < 2; t++) {
         char cached[200], exact[220];
@@ -138,8 +142,7 @@ START_TEST(several_texts_differ)
 /* Inside the context and beyond it, and whatever comes before a text. */
 START_TEST(texts_written_together_are_those_written_alone)
 {
-    static const char *const models[] = {"", "--registers 3", "--memory 9 --positions rotary --distances none"},
-                             *const ways[] = {"", "--exact", "--precision bf16", "--device plain --precision f64"};
+    static const char *const ways[] = {"", "--exact", "--precision bf16", "--device plain --precision f64"};
     const char *run = trained(models[_i]);
     for (int way = 0; way < 4; way++)
         for (int length = 30; length <= 150; length += 120) {
@@ -415,12 +418,12 @@ START_TEST(a_file_gets_the_bytes_as_they_are)
 
 static const Test tests[] = {TEST(the_seed_decides),
                              TEST(temperature_zero_takes_the_likeliest),
-                             TEST_LOOP(a_cache_changes_nothing_inside_the_context, 3),
+                             TEST_LOOP(a_cache_changes_nothing_inside_the_context, MODELS),
                              TEST(text_goes_on_after_the_context),
                              TEST(a_prompt_is_shown_and_may_come_from_a_file),
                              TEST(the_text_is_the_same_whatever_workers_and_team),
                              TEST(several_texts_differ),
-                             TEST_LOOP(texts_written_together_are_those_written_alone, 3),
+                             TEST_LOOP(texts_written_together_are_those_written_alone, MODELS),
                              TEST(a_text_does_not_depend_on_those_before_it),
                              TEST(only_the_likeliest_bytes_are_drawn),
                              TEST(bytes_come_as_they_are_chosen),

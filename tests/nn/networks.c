@@ -10,7 +10,7 @@ static Tensor *charlm_logits(const void *model, Tape *t, const Rows *rows)
 
 Network charlm_network(const Model *m, double smoothing)
 {
-    return (Network){m, &m->parameters, charlm_logits, 1, 0, smoothing};
+    return (Network){m, &m->parameters, charlm_logits, m->memory ? 1 : model_sides(m), 0, smoothing};
 }
 
 SharedOptions small_options(void)
@@ -26,20 +26,29 @@ SharedOptions small_options(void)
                            .bias = true};
 }
 
-Batch random_batch(const size_t *lengths, size_t rows, uint32_t seed)
+Batch ngram_batch(const Ngrams *g, const size_t *lengths, size_t rows, uint32_t seed)
 {
     Batch b;
     Error e;
     size_t positions = 0;
     for (size_t r = 0; r < rows; r++)
         positions += lengths[r];
-    ck_done(batch_open(&b, &(BatchSize){1, rows, {positions ? positions : 1}, 0, 0}, &e), e);
-    for (size_t r = 0; r < rows; r++)
-        batch_row(&b, 0, lengths[r]);
-    for (size_t i = 0; i < positions; i++) {
-        b.side[0].ids[i] = (int32_t)philox_below(BYTES, seed, 0, i, 1);
-        bool scored = philox_below(5, seed, 0, i, 2) > 0;
-        b.side[0].targets[i] = scored ? (int32_t)philox_below(BYTES, seed, 0, i, 3) : -1;
+    BatchSize size = {.sides = 1 + ngrams_sides(g), .rows = rows};
+    for (size_t side = 0; side < size.sides; side++)
+        size.positions[side] = positions ? positions : 1;
+    ck_done(batch_open(&b, &size, &e), e);
+    for (size_t r = 0; r < rows; r++) {
+        for (size_t i = batch_row(&b, 0, lengths[r]); i < b.side[0].positions; i++) {
+            b.side[0].ids[i] = (int32_t)philox_below(BYTES, seed, 0, i, 1);
+            bool scored = philox_below(5, seed, 0, i, 2) > 0;
+            b.side[0].targets[i] = scored ? (int32_t)philox_below(BYTES, seed, 0, i, 3) : -1;
+        }
+        ngrams_add(g, &b);
     }
     return b;
+}
+
+Batch random_batch(const size_t *lengths, size_t rows, uint32_t seed)
+{
+    return ngram_batch(&(Ngrams){0}, lengths, rows, seed);
 }

@@ -14,4 +14,7 @@ SharedOptions small_options(void);
 /* Rows of these lengths with random ids, and random targets of which some are not scored. */
 Batch random_batch(const size_t *lengths, size_t rows, uint32_t seed);
 
+/* The same with sides of n-grams. */
+Batch ngram_batch(const Ngrams *g, const size_t *lengths, size_t rows, uint32_t seed);
+
 #endif

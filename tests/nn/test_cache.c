@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { LAYOUTS = 16, CONTEXT = 13, MOST = 3 * CONTEXT };
+enum { LAYOUTS = 17, CONTEXT = 13, MOST = 3 * CONTEXT };
 
 /* A network, and what it takes to run it forward on rows that the test chooses. */
 typedef struct Reader {
@@ -57,6 +57,8 @@ static SharedOptions layout(int i)
         o.experts = 4, o.chosen_experts = 2, o.gate = o.macaron = true;
     else if (i == 15)
         o.distances = DISTANCE_KEYS, o.adaptive_span = 2.5, o.kv_heads = 1, o.attention = ATTENTION_FUSED;
+    else if (i == 16)
+        o.ngrams = 3, o.ngram_rows = 50;
     else if (i >= 2)
         o.positions = POSITIONS_SINUSOID, o.head_size = 5, o.value_size = 7, o.window = 4, o.bias = false;
     return o;
@@ -66,9 +68,9 @@ static void reader_open(Reader *r, const SharedOptions *o, const Kernels *k, siz
 {
     Error e;
     const size_t longest[] = {CONTEXT, CONTEXT, CONTEXT};
-    const BatchSize size = {1, rows, {MOST}, 0, 0};
     ck_done(model_open(&r->model, o, BYTES, &e), e);
-    r->none = random_batch(longest, 3, 1);
+    const BatchSize size = {model_sides(&r->model), rows, {MOST, MOST, MOST}, 0, 0};
+    r->none = ngram_batch(&r->model.ngrams, longest, 3, 1);
     Network n = charlm_network(&r->model, 0);
     trainer_fixture_open(&r->t, k, &n, &r->none, 1, &(Training){0});
     trainer_fixture_draw(&r->t, 9);
@@ -112,6 +114,7 @@ static double *read_pieces(Reader *r, const Piece *pieces, size_t rows, bool cac
             r->batch.side[0].ids[first + i - pieces[b].from] = pieces[b].ids[i];
             r->batch.side[0].position[first + i - pieces[b].from] = (int32_t)i;
         }
+        ngrams_continue(&r->model.ngrams, &r->batch, pieces[b].ids, pieces[b].from);
     }
     device_rows_upload(&r->rows, w->stream, &r->batch, 0, rows);
     const Rows *now = &r->rows.rows[0];

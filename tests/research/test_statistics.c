@@ -1,4 +1,4 @@
-/* Statistics: equal to SciPy and statsmodels on random tables (tests/fixtures/statistics.py), and what they say where
+/* Statistics: equal to SciPy and statsmodels on random tables (tests/fixtures/scipy_statistics.py), and what they say where
  * there is nothing to compute. */
 #include "base/philox.h"
 #include "core/research/statistics.h"

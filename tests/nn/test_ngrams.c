@@ -1,0 +1,135 @@
+/* n-grams: which rows of a table they read, against PyTorch, and that a row read in parts has those of the whole. */
+#include "base/memory.h"
+#include "tests/nn/networks.h"
+#include "tests/parity.h"
+
+#include <string.h>
+
+static Network open(ParityFixture *s, bool composed)
+{
+    Error e;
+    Model *m = memory_get(1, sizeof *m);
+    SharedOptions o = reference_options(&s->f);
+    ck_assert_ptr_nonnull(m);
+    if (composed)
+        o.attention = ATTENTION_COMPOSED;
+    ck_done(model_open(m, &o, BYTES, &e), e);
+    s->model = m;
+    return charlm_network(m, o.smoothing);
+}
+
+static void close(void *model) { model_close(model); }
+
+static const ParityKind kind = {3, open, close};
+
+START_TEST(n_grams_equal_pytorch_in_loss_and_every_gradient)
+{
+    parity_network(&kind, "ngrams", &parity_f64);
+    parity_network(&kind, "ngrams", &parity_f32);
+    parity_network(&kind, "ngrams", &parity_bf16);
+}
+
+START_TEST(twenty_steps_of_adam_equal_pytorch)
+{
+    parity_adam(&kind, "ngrams", &parity_f64);
+    parity_adam(&kind, "ngrams", &parity_f32);
+}
+
+START_TEST(insides_that_are_computed_again_give_the_same_bits) { parity_dropped(&kind, "ngrams"); }
+
+/* Those of the fixture were written down by another formula: a sum of powers. */
+START_TEST(rows_of_a_table_are_those_of_the_definition)
+{
+    Reference f = reference_open("ngrams", kind.sides);
+    const SharedOptions o = reference_options(&f);
+    const Ngrams g = {o.ngrams, o.ngram_rows};
+    for (size_t i = 0; i < f.batch_count; i++) {
+        const Batch *b = &f.batch[i];
+        for (size_t r = 0; r < b->side[0].rows; r++)
+            for (int32_t at = b->side[0].start[r]; at < b->side[0].start[r + 1]; at++)
+                for (size_t n = 2; n <= g.longest; n++)
+                    ck_assert_int_eq(
+                        b->side[NGRAM_SIDE + n - 2].ids[at],
+                        ngram_row(&g, n, b->side[0].ids + b->side[0].start[r], (size_t)(at - b->side[0].start[r])));
+    }
+    reference_close(&f);
+}
+
+START_TEST(large_ids_and_small_tables_have_rows_within)
+{
+    static const int32_t ids[] = {INT32_MAX, 0, INT32_MAX - 1, INT32_MAX};
+    static const size_t rows[] = {1, 2, 3, 16777216};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (size_t n = 2; n <= NGRAM_LONGEST; n++)
+            for (size_t at = 0; at < sizeof ids / sizeof *ids; at++) {
+                const int32_t row = ngram_row(&(Ngrams){NGRAM_LONGEST, rows[i]}, n, ids, at);
+                ck_assert(row >= 0 && (size_t)row < rows[i]);
+            }
+}
+
+START_TEST(a_row_that_continues_has_the_n_grams_of_the_whole)
+{
+    static const int32_t ids[] = {5, 200, 7, 7, 0, 255, 31, 5, 200};
+    enum { ALL = sizeof ids / sizeof *ids, LONGEST = 4 };
+    const Ngrams g = {LONGEST, 1000};
+    Batch b;
+    Error e;
+    ck_done(batch_open(&b, &(BatchSize){LONGEST, 2, {2 * ALL, 2 * ALL, 2 * ALL, 2 * ALL}, 0, 0}, &e), e);
+    for (size_t from = 0; from <= ALL; from++) {
+        batch_clear(&b);
+        memcpy(b.side[0].ids + batch_row(&b, 0, ALL), ids, sizeof ids);
+        ngrams_add(&g, &b);
+        memcpy(b.side[0].ids + batch_row(&b, 0, ALL - from), ids + from, (ALL - from) * sizeof *ids);
+        ngrams_continue(&g, &b, ids, from);
+        for (size_t side = NGRAM_SIDE; side < LONGEST; side++) {
+            ck_assert_uint_eq(b.side[side].positions, 2 * ALL - from);
+            ck_assert_mem_eq(b.side[side].ids + from, b.side[side].ids + ALL, (ALL - from) * sizeof *ids);
+        }
+    }
+    batch_close(&b);
+}
+
+/* The same step in parts, and its dropout. */
+START_TEST(a_step_in_parts_is_the_same_step)
+{
+    static const size_t lengths[] = {9, 0, 13, 1, 5};
+    SharedOptions o = small_options();
+    double *gradient[2];
+    size_t size = 0;
+    o.ngrams = 4, o.ngram_rows = 300, o.dropout = 0.2;
+    for (int parts = 0; parts < 2; parts++) {
+        Model m;
+        TrainerFixture t;
+        Error e;
+        ck_done(model_open(&m, &o, BYTES, &e), e);
+        Batch b = ngram_batch(&m.ngrams, lengths, 5, 3);
+        const Network n = charlm_network(&m, 0);
+        trainer_fixture_open(&t, plain_of(NUMBER_F64), &n, &b, 1,
+                             &(Training){.workers = parts ? 2 : 1, .micro_rows = parts ? 1 : 0});
+        trainer_fixture_draw(&t, 5);
+        trainer_fixture_step(&t, 1, 0);
+        gradient[parts] = trainer_fixture_gradient(&t);
+        size = m.parameters.size;
+        trainer_fixture_close(&t);
+        batch_close(&b);
+        model_close(&m);
+    }
+    ck_assert_double_le(largest_difference(gradient[0], gradient[1], size), 1e-13);
+    ck_assert_double_gt(largest_difference(gradient[0], NULL, size), 1e-4);
+    memory_free(gradient[0]);
+    memory_free(gradient[1]);
+}
+
+int main(int argc, char **argv)
+{
+    static const Test tests[] = {
+        TEST(n_grams_equal_pytorch_in_loss_and_every_gradient),
+        TEST(twenty_steps_of_adam_equal_pytorch),
+        TEST(insides_that_are_computed_again_give_the_same_bits),
+        TEST(rows_of_a_table_are_those_of_the_definition),
+        TEST(large_ids_and_small_tables_have_rows_within),
+        TEST(a_row_that_continues_has_the_n_grams_of_the_whole),
+        TEST(a_step_in_parts_is_the_same_step),
+    };
+    return suite_run("nn/ngrams", tests, sizeof tests / sizeof *tests, argc, argv);
+}
