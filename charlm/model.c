@@ -12,7 +12,7 @@ bool model_open(Model *m, const SharedOptions *o, size_t vocabulary, Error *e)
 {
     *m = (Model){.vocabulary = vocabulary, .depth = o->depth, .context = o->context};
     m->memory = o->memory;
-    m->ngrams = network_ngrams(o);
+    m->ngrams = network_ngrams(o, NGRAMS);
     m->registers = (Registers){(int32_t)vocabulary, o->registers};
     if (!network_suits(o, e))
         return false;
@@ -20,12 +20,13 @@ bool model_open(Model *m, const SharedOptions *o, size_t vocabulary, Error *e)
     network_prepare(p, o);
     EmbeddingOptions embedding = network_embedding(o, vocabulary);
     StackOptions blocks = network_stack(o, "blocks", "norm");
-    if (m->ngrams.longest) {
+    if (m->ngrams.longest)
         embedding.dropout = 0;
+    m->embedding = embedding_new(p, &embedding, "token_embedding.weight", "position_embedding.weight");
+    if (m->ngrams.longest) {
         m->of_ngrams = embedding_of_ngrams(p, m->ngrams.rows, m->ngrams.longest, o->dim, "ngram_embedding.weight");
         m->drop = parameters_dropout(p, o->dropout);
     }
-    m->embedding = embedding_new(p, &embedding, "token_embedding.weight", "position_embedding.weight");
     m->stack = stack_new(p, &blocks);
     m->logits = linear_last(p, o->tie ? m->embedding.table : NULL, o->dim, vocabulary, "logits");
     m->logits.cap = o->logit_cap;
@@ -46,10 +47,8 @@ void model_close(Model *m)
 static Tensor *embedded(Tape *t, const Model *m, const Rows *rows)
 {
     Tensor *x = embed(t, &m->embedding, rows);
-    if (!m->ngrams.longest)
-        return x;
-    x = embed_ngrams(t, x, &m->of_ngrams, &rows[NGRAM_SIDE], ngrams_sides(&m->ngrams));
-    return add(t, NULL, x, m->drop);
+    x = embed_ngrams(t, x, &m->of_ngrams, &rows[NGRAMS], ngrams_sides(&m->ngrams));
+    return m->ngrams.longest ? add(t, NULL, x, m->drop) : x;
 }
 
 Tensor *model_logits(Tape *t, const Model *m, const Rows *rows, const Cache *cache, const Queries *only)

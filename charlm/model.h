@@ -25,7 +25,7 @@ bool model_open(Model *m, const SharedOptions *o, size_t vocabulary, Error *e);
 void model_close(Model *m);
 
 /* Sides of a batch: MEMORY, or those of n-grams. */
-enum { WINDOW, MEMORY };
+enum { WINDOW, MEMORY, NGRAMS = MEMORY };
 static inline size_t model_sides(const Model *m) { return 1 + (m->memory ? 1 : ngrams_sides(&m->ngrams)); }
 
 /* Tokens of a window, after the registers; tokens of a text that it reads at once; and positions of both. */

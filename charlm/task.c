@@ -214,7 +214,7 @@ static size_t epoch(const App *a)
 static size_t vocabulary(const App *a, size_t side, size_t *targets)
 {
     const Model *m = &((const Charlm *)a)->model;
-    const bool ngrams = m->ngrams.longest && side >= NGRAM_SIDE;
+    const bool ngrams = m->ngrams.longest && side >= NGRAMS;
     *targets = ngrams ? 0 : m->vocabulary;
     return ngrams ? m->ngrams.rows : m->vocabulary;
 }

@@ -95,12 +95,14 @@ static void fill(const Classifier *c, Batch *b, const Attribution *m, const int3
 {
     batch_clear(b);
     classifier_add_text(c, b, ids, m->count);
-    for (size_t i = 0; i < b->side[TEXT].positions; i++)
-        b->side[TEXT].slots[i] = (int32_t)i;
     const size_t at = batch_row(b, LABEL, 1);
-    b->side[LABEL].ids[at] = b->side[LABEL].slots[at] = 0;
+    b->side[LABEL].ids[at] = 0;
     b->side[LABEL].targets[at] = (int32_t)m->answer;
     classifier_add_segments(c, b, SIZE_MAX);
+    ngrams_add(&c->model.ngrams, b);
+    for (size_t side = 0; side < b->size.sides; side++)
+        for (size_t i = 0; i < b->side[side].positions; i++)
+            b->side[side].slots[i] = (int32_t)i;
 }
 
 /* Forward and backward once, into a gradient that has a row for each position. */
@@ -111,7 +113,8 @@ static bool ask_gradient(Attribution *m, const Classifier *c, Trainer *trainer, 
     Worker *w = &trainer->worker[0];
     const size_t positions = m->count + classifier_marks(c);
     const size_t capacity = c->model.parameters.dense + positions * c->model.parameters.lookup;
-    const BatchSize size = {.sides = model_sides(&c->model), .rows = 1, .positions = {positions, 1, positions}};
+    const BatchSize size = {
+        .sides = model_sides(&c->model), .rows = 1, .positions = {positions, 1, positions, positions, positions}};
     const StepState state = {.loss = {{.scale = 1}}};
     Batch batch = {0};
     void *own = w->tape.gradient, *gradient = k->allocate(capacity * k->real);

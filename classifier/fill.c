@@ -126,6 +126,7 @@ static size_t fill(const Classifier *c, Batch *b, const int32_t *ids, size_t cou
     }
     for (size_t i = 0; i < lead + found; i++)
         masked->targets[i] = -1;
+    ngrams_add(&c->model.ngrams, b);
     return found;
 }
 

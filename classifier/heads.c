@@ -38,16 +38,19 @@ static bool name_tokens(Labels *t, const Classifier *c, const Buffer *text, cons
 
 static bool read_row(Classifier *c, Inspection *l, const Buffer *text, const int32_t *ids, size_t count, Error *e)
 {
-    const size_t length = count + classifier_marks(c), sides = c->model.segments.table ? SEGMENT + 1 : TEXT + 1;
+    const size_t sides = c->model.segments.table ? SEGMENT + 1 : c->model.ngrams.longest ? model_sides(&c->model) : 1;
     Batch b = {0};
-    bool fine = batch_open(&b, &(BatchSize){.sides = sides, .rows = 1, .positions = {length, 0, length}}, e);
+    BatchSize size = {.sides = sides, .rows = 1};
+    for (size_t side = 0; side < sides; side++)
+        size.positions[side] = side == LABEL ? 0 : c->model.context;
+    bool fine = batch_open(&b, &size, e);
     if (fine) {
         classifier_add_text(c, &b, ids, count);
         classifier_add_segments(c, &b, SIZE_MAX);
-        const InspectRow row = {.sides = sides,
-                                .ids = {b.side[TEXT].ids, NULL, b.side[SEGMENT].ids},
-                                .count = {b.side[TEXT].positions, 0, b.side[SEGMENT].positions},
-                                .network = network};
+        ngrams_add(&c->model.ngrams, &b);
+        InspectRow row = {.sides = sides, .network = network};
+        for (size_t side = 0; side < sides; side++)
+            row.ids[side] = b.side[side].ids, row.count[side] = b.side[side].positions;
         fine = name_tokens(&l->tokens[0], c, text, row.ids[TEXT], row.count[TEXT], e) &&
                inspect_read(&c->app, l, &row, e);
     }

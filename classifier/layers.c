@@ -9,7 +9,7 @@
 
 /* What is below the first block. */
 static const char *const embeddings[] = {"token_embedding", "position_embedding", "segment_embedding",
-                                         "embedding_norm"};
+                                         "ngram_embedding", "embedding_norm"};
 
 static void add_group(Buffer *b, const char *name, double rate)
 {

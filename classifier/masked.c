@@ -46,6 +46,7 @@ void masked_row(const Classifier *c, const Texts *texts, size_t i, Batch *b)
                                      masked->ids + to, masked->targets + to, text->slots + from);
     for (size_t k = 0; k < found; k++)
         masked->ids[to + k] += (int32_t)registers;
+    ngrams_add(&c->model.ngrams, b);
     batch_row(b, MASKED, pairs + found);
     masked->among = TEXT + 1;
     if (pairs) {
@@ -88,7 +89,8 @@ void masked_task(Classifier *c)
     snprintf(c->app.protocol + used, sizeof c->app.protocol - used, ", %g %% masked", 100 * share);
     task->longest[MASKED] = masking_most(&c->masking, c->model.context) + (c->model.next.weight != NULL);
     task->longest[SEGMENT] = c->model.context;
-    task->longest[NEXT] = 1;
+    if (c->model.next.weight)
+        task->longest[NEXT] = 1;
     task->loss_side[0] = MASKED;
     task->loss_side[1] = NEXT;
     task->first_word[0] = 0; /* words are masked instead */

@@ -1,6 +1,7 @@
 /* See model.h.
  *
  *     x = token_embedding[token] + position_embedding[position] (+ segment_embedding[segment])
+ *         (+ ngram_embedding[n-gram] / longest for each length)
  *     x = block(x), depth times, each position seeing all of its text
  *     v = pool(x)                          pool: the mean over the text, its largest numbers, or its first vector
  *     v = activation(pooler(v))            where there is a pooler
@@ -22,13 +23,16 @@ static void add_embeddings(Model *m, const ClassifierOptions *v, size_t tokens)
     EmbeddingOptions words = network_embedding(o, tokens);
     words.tied = m->headless || (m->masked && o->tie);
     words.words = true;
-    words.dropout = v->segments ? 0 : words.dropout;
+    words.dropout = v->segments || m->ngrams.longest ? 0 : words.dropout;
     const EmbeddingOptions parts = {.vocabulary = 2, .dim = o->dim, .tied = true, .scale = 1};
     m->embedding = embedding_new(&m->parameters, &words, "token_embedding.weight", "position_embedding.weight");
-    if (v->segments) {
+    if (v->segments)
         m->segments = embedding_new(&m->parameters, &parts, "segment_embedding.weight", "");
+    if (m->ngrams.longest)
+        m->of_ngrams = embedding_of_ngrams(&m->parameters, m->ngrams.rows, m->ngrams.longest, o->dim,
+                                           "ngram_embedding.weight");
+    if (v->segments || m->ngrams.longest)
         m->drop = parameters_dropout(&m->parameters, o->dropout);
-    }
 }
 
 /* What predicts tokens. */
@@ -71,6 +75,7 @@ bool model_open(Model *m, const ClassifierOptions *v, size_t tokens, size_t clas
                  .masked = masked,
                  .headless = headless};
     m->registers = (Registers){(int32_t)tokens, o->registers};
+    m->ngrams = network_ngrams(o, NGRAMS);
     if (!network_suits(o, e))
         return false;
     Parameters *p = &m->parameters;
@@ -95,7 +100,10 @@ void model_close(Model *m)
     *m = (Model){0};
 }
 
-size_t model_sides(const Model *m) { return m->next.weight ? NEXT + 1 : m->segments.table ? SEGMENT + 1 : LABEL + 1; }
+size_t model_sides(const Model *m)
+{
+    return m->next.weight ? NEXT + 1 : m->segments.table ? SEGMENT + 1 : NGRAMS + ngrams_sides(&m->ngrams);
+}
 
 /* only: the positions that are wanted; NULL: all. */
 static Tensor *vectors_of(Tape *t, const Model *m, const Rows *rows, const Queries *only)
@@ -104,7 +112,10 @@ static Tensor *vectors_of(Tape *t, const Model *m, const Rows *rows, const Queri
     context.query_subset = only;
     Tensor *x = embed(t, &m->embedding, &rows[TEXT]);
     if (m->segments.table)
-        x = add(t, NULL, add(t, x, embed(t, &m->segments, &rows[SEGMENT]), (Dropout){0}), m->drop);
+        x = add(t, x, embed(t, &m->segments, &rows[SEGMENT]), (Dropout){0});
+    x = embed_ngrams(t, x, &m->of_ngrams, &rows[NGRAMS], ngrams_sides(&m->ngrams));
+    if (m->segments.table || m->ngrams.longest)
+        x = add(t, NULL, x, m->drop);
     return stack(t, &m->stack, x, NULL, &context);
 }
 

@@ -6,7 +6,7 @@
 #include "classifier/options.h"
 #include "core/nn/embedding.h"
 #include "core/nn/stack.h"
-#include "core/train/batch.h"
+#include "core/train/ngrams.h"
 
 /* Sides of a batch. */
 enum {
@@ -15,7 +15,7 @@ enum {
     MASKED = 1, /* or the positions of TEXT that are predicted; before them that of [CLS] where sentences are paired */
     SEGMENT,    /* for each position of TEXT: 0, or in the second of two parts 1 */
     NEXT,       /* for each row: whether its two parts belong together (0) or not (1) */
-    SIDES_MOST
+    NGRAMS = SEGMENT /* or of TEXT, one side for each length */
 };
 
 typedef struct Model {
@@ -26,8 +26,9 @@ typedef struct Model {
     Registers registers; /* at the beginning of each text */
     bool headless;       /* nobody asks for its logits, which are those of the table of tokens */
     Parameters parameters;
-    Embedding embedding, segments; /* segments.table NULL: there are none */
-    Dropout drop;                  /* of their sum */
+    Ngrams ngrams;
+    Embedding embedding, segments, of_ngrams; /* segments.table NULL: there are none */
+    Dropout drop;                             /* of their sum */
     Stack stack;
     Linear transform; /* of a masked position's vector, before the logits of tokens */
     Activation activation;

@@ -23,6 +23,7 @@ static void add_text(const Classifier *c, Batch *b, const Texts *texts, size_t i
     b->side[LABEL].ids[at] = 0;
     b->side[LABEL].targets[at] = texts->labels ? texts->labels[i] : -1;
     classifier_add_segments(c, b, SIZE_MAX);
+    ngrams_add(&c->model.ngrams, b);
 }
 
 /* Where not all texts are scored, they are spread evenly. */
@@ -70,7 +71,7 @@ void classifier_task(Classifier *c)
              scored, c->model.context, c->options->tokens == TOKEN_WORDS ? "words" : "subwords");
     c->app.task = (Task){.self = c,
                          .sides = model_sides(&c->model),
-                         .longest = {c->model.context, 1, c->model.context},
+                         .longest = {c->model.context, 1, c->model.context, c->model.context, c->model.context},
                          .most_rows = most,
                          .loss_side = {LABEL},
                          .token_side = TEXT,
@@ -265,6 +266,8 @@ static bool tokens_suit(const Classifier *c, Error *e)
         return fail(e, "--next-sentence belongs to pretraining: give --objective masked, or the command pretrain");
     if (v->next_sentence && !(v->marks && v->segments))
         return fail(e, "--next-sentence needs --marks and --segments");
+    if (v->segments && o->ngrams)
+        return fail(e, "--segments does not support --ngrams");
     return o->context > classifier_marks(c) ||
            fail(e, "--context %zu: %zu of its positions are for registers, [CLS] and [SEP]", o->context,
                 classifier_marks(c));
@@ -453,8 +456,8 @@ static size_t vocabulary(const App *a, size_t side, size_t *targets)
 {
     const Classifier *c = (const Classifier *)a;
     const size_t ids[] = {(size_t)c->model.registers.first, c->model.masked ? c->model.context : 1, 2, 1};
-    *targets = side == LABEL ? c->model.classes : side == NEXT ? 2 : 0;
-    return ids[side];
+    *targets = side == LABEL ? c->model.classes : side == NEXT && c->model.next.weight ? 2 : 0;
+    return c->model.ngrams.longest && side >= NGRAMS ? c->model.ngrams.rows : ids[side];
 }
 
 bool classifier_pretrain(App *a, Error *e)

@@ -23,7 +23,7 @@ void vectors_task(Classifier *c)
 {
     Task *task = &c->app.task;
     classifier_task(c);
-    task->sides = c->model.segments.table ? SEGMENT + 1 : LABEL + 1;
+    task->sides = c->model.segments.table ? SEGMENT + 1 : model_sides(&c->model);
     task->longest[LABEL] = 1;
     task->loss = network;
 }

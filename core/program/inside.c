@@ -188,6 +188,16 @@ static bool add_tokens(App *a, Drawing *d, const Inside *in, const Parameter *p,
     return fine;
 }
 
+static bool is_of_tokens(const char *name)
+{
+    static const char *const others[] = {"position_embedding.weight", "segment_embedding.weight",
+                                         "ngram_embedding.weight"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (ends(name, others[i]))
+            return false;
+    return ends(name, "embedding.weight");
+}
+
 bool draw_embeddings(App *a, Drawing *d, Error *e)
 {
     Inside in = {0};
@@ -196,7 +206,7 @@ bool draw_embeddings(App *a, Drawing *d, Error *e)
     bool fine = inside_open(&in, a, e);
     for (size_t i = 0; fine && i < a->parameters->count; i++) {
         const Parameter *p = a->parameters->list[i];
-        if (!ends(p->name, "embedding.weight") || ends(p->name, "position_embedding.weight"))
+        if (!is_of_tokens(p->name))
             continue;
         weights_get(&in.weights, in.stream, p, in.value);
         fine = add_tokens(a, d, &in, p, e);

@@ -145,6 +145,8 @@ bool network_suits(const SharedOptions *o, Error *e)
     if (o->residual_scores && o->attention == ATTENTION_FUSED)
         return fail(e, "--residual-scores needs the scores of the block before, which fused attention does not keep: "
                        "give --attention composed");
+    if (o->ngrams && o->word_dropout > 0)
+        return fail(e, "--word-dropout does not support --ngrams, which would still tell the words");
     if (o->ngram_rows && !o->ngrams)
         return fail(e, "--ngram-rows belongs to --ngrams, which is missing");
     if (o->macaron && o->norm == NORM_PARALLEL)
@@ -223,10 +225,10 @@ BlockOptions network_block(const SharedOptions *o)
         .ff_dropout = o->ff_dropout};
 }
 
-Ngrams network_ngrams(const SharedOptions *o)
+Ngrams network_ngrams(const SharedOptions *o, size_t side)
 {
     enum { STANDARD_ROWS = 65536 };
-    return (Ngrams){o->ngrams, o->ngram_rows ? o->ngram_rows : STANDARD_ROWS};
+    return (Ngrams){o->ngrams, o->ngram_rows ? o->ngram_rows : STANDARD_ROWS, side};
 }
 
 EmbeddingOptions network_embedding(const SharedOptions *o, size_t vocabulary)

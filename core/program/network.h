@@ -17,8 +17,8 @@ void network_prepare(Parameters *p, const SharedOptions *o);
 EmbeddingOptions network_embedding(const SharedOptions *o, size_t vocabulary);
 StackOptions network_stack(const SharedOptions *o, const char *blocks, const char *norm);
 
-/* Of the tokens before a token. */
-Ngrams network_ngrams(const SharedOptions *o);
+/* Which a batch has on the sides from `side` on. */
+Ngrams network_ngrams(const SharedOptions *o, size_t side);
 
 /* The hidden width of a feed-forward network; of one with a gate, which has three maps, two thirds of the usual. */
 size_t network_ff(size_t ff, size_t dim, bool gate);

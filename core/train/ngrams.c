@@ -16,8 +16,8 @@ void ngrams_continue(const Ngrams *g, Batch *b, const int32_t *ids, size_t befor
     const Side *row = &b->side[0];
     const size_t length = row->positions - (size_t)row->start[row->rows - 1];
     for (size_t n = 2; n <= g->longest; n++) {
-        Side *to = &b->side[NGRAM_SIDE + n - 2];
-        const size_t at = batch_row(b, NGRAM_SIDE + n - 2, length);
+        const size_t side = g->side + n - 2, at = batch_row(b, side, length);
+        Side *to = &b->side[side];
         for (size_t i = 0; i < length; i++) {
             to->ids[at + i] = ngram_row(g, n, ids, before + i);
             to->targets[at + i] = -1;

@@ -12,9 +12,8 @@
 typedef struct Ngrams {
     size_t longest; /* 0: there are none */
     size_t rows;    /* of the table, which all lengths share */
+    size_t side;    /* of the 2-grams; longer ones follow */
 } Ngrams;
-
-enum { NGRAM_LONGEST = SIDES, NGRAM_SIDE = 1 /* of the 2-grams; longer ones follow */ };
 
 /* How many sides they have. */
 static inline size_t ngrams_sides(const Ngrams *g) { return g->longest ? g->longest - 1 : 0; }

@@ -26,8 +26,8 @@ void opened_run(Opened *o, const char *run, const char *device, const char *prec
     ck_done(options_parse(&o->options, sizeof arguments / sizeof *arguments, arguments, &e), e);
     ck_done(classifier_open_run(&o->c, &e), e);
     vectors_task(&o->c);
-    o->c.app.task.sides = SIDES_MOST;
-    for (size_t side = 0; side < SIDES_MOST; side++)
+    o->c.app.task.sides = NEXT + 1;
+    for (size_t side = 0; side <= NEXT; side++)
         o->c.app.task.longest[side] = o->c.model.context;
     o->c.app.task.score_rows = o->c.app.task.most_rows = rows;
     o->c.app.task.loss = network;

@@ -11,12 +11,12 @@
 
 enum { CONTEXT = 12 };
 
-static const char *trained(void)
+static const char *trained(const char *words)
 {
     const char *run = fresh_path("run");
     works("train --run %s --dim 16 --heads 2 --depth 2 --ff 32 --context %d --steps 60 --eval-every 0 --batch 16 "
-          "--lr 1e-2 --minutes 0 --dropout 0.3 --attention-dropout 0.2 --smoothing 0.1 --workers 1 -q",
-          run, CONTEXT);
+          "--lr 1e-2 --minutes 0 --dropout 0.3 --attention-dropout 0.2 --smoothing 0.1 --workers 1 -q %s",
+          run, CONTEXT, words);
     return run;
 }
 
@@ -79,8 +79,10 @@ static double odds(Opened *o, Trainer *trainer, const int32_t *ids, size_t count
     return (double)logits[answer] - (double)logits[1 - answer];
 }
 
+/* Of a word's own vector; n-grams that it is in have theirs. */
 START_TEST(gradient_and_leaving_out_are_what_they_say)
 {
+    static const char *const models[] = {"", "--ngrams 3 --ngram-rows 200"};
     static const int32_t ids[] = {7, 3, 12, 5, 9}; /* each once: scaling a word's vector scales one place */
     enum { COUNT = sizeof ids / sizeof *ids };
     const double step = 1e-2; /* logits come as floats */
@@ -88,7 +90,7 @@ START_TEST(gradient_and_leaving_out_are_what_they_say)
     Attribution m;
     Trainer trainer;
     Error e;
-    open_run(&o, trained());
+    open_run(&o, trained(models[_i]));
     ck_done(attribution_open(&m, &o.c, ids, COUNT, NULL, &e), e);
     ck_done(app_open_trainer(&o.c.app, &trainer, &e), e);
     double whole = odds(&o, &trainer, ids, COUNT, m.answer, -1, 1), largest = 0;
@@ -115,7 +117,7 @@ START_TEST(gradient_and_leaving_out_are_what_they_say)
 
 START_TEST(attention_is_the_mean_of_columns)
 {
-    const char *run = trained(), *folder = fresh_path("folder");
+    const char *run = trained(""), *folder = fresh_path("folder");
     write_in(folder, "none", "", 0);
     Said s = command("heads --run %s --text good-bad,awful --attribution --npy %s/w.npy --out %s/p.svg -q", run, folder,
                      folder);
@@ -153,7 +155,7 @@ START_TEST(attention_is_the_mean_of_columns)
 START_TEST(any_text_can_be_looked_at)
 {
     static const char *const texts[] = {"good", "!", "zzzzzz", "a-b-c-d-e-f-g-h-i-j-k", "\xff\"'"};
-    const char *run = trained(), *folder = fresh_path("folder");
+    const char *run = trained(""), *folder = fresh_path("folder");
     write_in(folder, "none", "", 0);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         Said s = command("heads --run %s --text %s --attribution --out %s/p.svg", run, texts[i], folder);
@@ -171,8 +173,8 @@ START_TEST(any_text_can_be_looked_at)
     refused(2, "the heads of a layer are 0 to 1", "heads --run %s --text a --attribution --head 2", run);
 }
 
-static const Test tests[] = {TEST(gradient_and_leaving_out_are_what_they_say), TEST(attention_is_the_mean_of_columns),
-                             TEST_SLOW(any_text_can_be_looked_at, 120)};
+static const Test tests[] = {TEST_LOOP(gradient_and_leaving_out_are_what_they_say, 2),
+                             TEST(attention_is_the_mean_of_columns), TEST_SLOW(any_text_can_be_looked_at, 120)};
 
 int main(int argc, char **argv)
 {

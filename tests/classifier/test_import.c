@@ -171,7 +171,7 @@ static void compute_as_theirs(const char *name, const char *device, const char *
     Error e;
     opened_run(&o, run, device, precision, all, TEXTS);
     const BatchSize size = {
-        .sides = SIDES_MOST, .rows = TEXTS, .positions = {TEXTS * LONGEST, TEXTS, TEXTS * LONGEST, TEXTS}};
+        .sides = NEXT + 1, .rows = TEXTS, .positions = {TEXTS * LONGEST, TEXTS, TEXTS * LONGEST, TEXTS}};
     ck_done(batch_open(&b, &size, &e), e);
     fill(&o.c, &b, &f);
     ck_assert_uint_gt(compare(&o, &f, &b, name, by), 100);

@@ -31,7 +31,7 @@ START_TEST(it_learns_and_eval_says_how_well)
 {
     static const char *const ways[] = {"--pool max", "--pool average",
                                        "--pool max --norm pre --dropout 0.1 --no-by-length",
-                                       "--pool max --batch-tokens 1500"};
+                                       "--pool max --batch-tokens 1500", "--pool max --ngrams 4 --registers 2"};
     char words[150]; /* of eight seeds, each way, the worst gets .65: other bits do not decide whether this passes */
     snprintf(words, sizeof words, "--steps 400 --lr 7e-3 --batch 48 --micro-batch 16 %s", ways[_i]);
     const char *run = trained(words);
@@ -365,7 +365,7 @@ START_TEST(two_runs_are_compared_on_the_same_texts)
 
 int main(int argc, char **argv)
 {
-    static const Test tests[] = {TEST_LEARNS(it_learns_and_eval_says_how_well, 4, 60),
+    static const Test tests[] = {TEST_LEARNS(it_learns_and_eval_says_how_well, 5, 60),
                                  TEST(two_passes_of_a_step_drop_otherwise_and_when_computed_again_alike),
                                  TEST(the_log_has_the_accuracy_that_eval_finds),
                                  TEST(a_run_that_goes_on_has_the_same_bits),

@@ -42,14 +42,14 @@ START_TEST(rows_of_a_table_are_those_of_the_definition)
 {
     Reference f = reference_open("ngrams", kind.sides);
     const SharedOptions o = reference_options(&f);
-    const Ngrams g = {o.ngrams, o.ngram_rows};
+    const Ngrams g = {o.ngrams, o.ngram_rows, NGRAMS};
     for (size_t i = 0; i < f.batch_count; i++) {
         const Batch *b = &f.batch[i];
         for (size_t r = 0; r < b->side[0].rows; r++)
             for (int32_t at = b->side[0].start[r]; at < b->side[0].start[r + 1]; at++)
                 for (size_t n = 2; n <= g.longest; n++)
                     ck_assert_int_eq(
-                        b->side[NGRAM_SIDE + n - 2].ids[at],
+                        b->side[NGRAMS + n - 2].ids[at],
                         ngram_row(&g, n, b->side[0].ids + b->side[0].start[r], (size_t)(at - b->side[0].start[r])));
     }
     reference_close(&f);
@@ -60,9 +60,9 @@ START_TEST(large_ids_and_small_tables_have_rows_within)
     static const int32_t ids[] = {INT32_MAX, 0, INT32_MAX - 1, INT32_MAX};
     static const size_t rows[] = {1, 2, 3, 16777216};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        for (size_t n = 2; n <= NGRAM_LONGEST; n++)
+        for (size_t n = 2; n <= SIDES; n++)
             for (size_t at = 0; at < sizeof ids / sizeof *ids; at++) {
-                const int32_t row = ngram_row(&(Ngrams){NGRAM_LONGEST, rows[i]}, n, ids, at);
+                const int32_t row = ngram_row(&(Ngrams){SIDES, rows[i], NGRAMS}, n, ids, at);
                 ck_assert(row >= 0 && (size_t)row < rows[i]);
             }
 }
@@ -71,7 +71,7 @@ START_TEST(a_row_that_continues_has_the_n_grams_of_the_whole)
 {
     static const int32_t ids[] = {5, 200, 7, 7, 0, 255, 31, 5, 200};
     enum { ALL = sizeof ids / sizeof *ids, LONGEST = 4 };
-    const Ngrams g = {LONGEST, 1000};
+    const Ngrams g = {LONGEST, 1000, NGRAMS};
     Batch b;
     Error e;
     ck_done(batch_open(&b, &(BatchSize){LONGEST, 2, {2 * ALL, 2 * ALL, 2 * ALL, 2 * ALL}, 0, 0}, &e), e);
@@ -81,7 +81,7 @@ START_TEST(a_row_that_continues_has_the_n_grams_of_the_whole)
         ngrams_add(&g, &b);
         memcpy(b.side[0].ids + batch_row(&b, 0, ALL - from), ids + from, (ALL - from) * sizeof *ids);
         ngrams_continue(&g, &b, ids, from);
-        for (size_t side = NGRAM_SIDE; side < LONGEST; side++) {
+        for (size_t side = NGRAMS; side < LONGEST; side++) {
             ck_assert_uint_eq(b.side[side].positions, 2 * ALL - from);
             ck_assert_mem_eq(b.side[side].ids + from, b.side[side].ids + ALL, (ALL - from) * sizeof *ids);
         }
