@@ -27,7 +27,7 @@ static OnnxValue ngram_rows(Onnx *g, const Ngrams *of, size_t length, OnnxValue 
         const OnnxValue token = onnx_two(g, "Add", earlier(g, ids, back), more);
         hash = onnx_two(g, "Mod", onnx_two(g, "Add", onnx_two(g, "Mul", hash, factor), token), prime);
     }
-    return onnx_two(g, "Mod", hash, onnx_integer(g, (int64_t)of->rows));
+    return onnx_two(g, "Add", onnx_two(g, "Mod", hash, onnx_integer(g, (int64_t)of->rows - 1)), onnx_integer(g, 1));
 }
 
 static OnnxValue add_ngrams(OnnxNetwork *n, const Ngrams *of, OnnxValue ids, OnnxValue x)

@@ -71,6 +71,7 @@ void charlm_task(Charlm *c, Part scored, size_t stride)
                          .unit = "bits/byte",
                          .per_nat = bytes ? (double)tokens / (double)bytes / log(2) : 1 / log(2),
                          .protocol = c->app.protocol};
+    ngrams_drop(&c->model.ngrams, &c->app.task, o->ngram_dropout);
     for (size_t side = 0; side < c->app.task.sides; side++)
         c->app.task.longest[side] = c->model.memory && side == MEMORY ? c->model.memory : c->model.context;
 }

@@ -93,7 +93,7 @@ void masked_task(Classifier *c)
         task->longest[NEXT] = 1;
     task->loss_side[0] = MASKED;
     task->loss_side[1] = NEXT;
-    task->first_word[0] = 0; /* words are masked instead */
+    task->word_dropout[TEXT] = 0; /* words are masked instead */
     task->batch = batch;
     task->loss = loss;
 }

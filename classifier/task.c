@@ -75,6 +75,7 @@ void classifier_task(Classifier *c)
                          .most_rows = most,
                          .loss_side = {LABEL},
                          .token_side = TEXT,
+                         .word_dropout = {o->word_dropout},
                          .first_word = {c->reading ? c->reading->first_word : UNKNOWN + 1},
                          .end_word = {c->model.registers.first},
                          .unknown_word = {c->reading ? c->reading->unknown : UNKNOWN},
@@ -87,6 +88,7 @@ void classifier_task(Classifier *c)
                          .unit = "nats",
                          .per_nat = 1,
                          .protocol = c->app.protocol};
+    ngrams_drop(&c->model.ngrams, &c->app.task, o->ngram_dropout);
     if (c->model.masked)
         masked_task(c);
 }

@@ -136,6 +136,7 @@ bool encdec_task(EncDec *c, Error *e)
                          .micro_positions = larger(c->options->micro_tokens, longest),
                          .loss_side = {TARGET},
                          .token_side = TARGET,
+                         .word_dropout = {c->options->shared.word_dropout, c->options->shared.word_dropout},
                          .first_word = {FIRST_SUBWORD, FIRST_SUBWORD},
                          .end_word = {(int32_t)(c->model.source.table->shape[0] - c->options->shared.registers)},
                          .batch = dataset_batch,

@@ -81,7 +81,6 @@ bool setup_trainer(TrainerOptions *c, const SharedOptions *o, const Parameters *
                                         .part = o->shard ? ranks_own() : 0,
                                         .parts = o->shard ? ranks_count() : 1},
                           .clip = o->clip,
-                          .word_dropout = o->word_dropout,
                           .ema = o->ema,
                           .seed = (uint32_t)o->seed};
     Adam *adam = &c->optimizer.adam;

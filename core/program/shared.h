@@ -49,7 +49,7 @@ typedef struct SharedOptions {
     size_t batch, micro_batch, steps, epochs, warmup, decay_steps, lr_patience, newton_schulz, eval_every, keep,
         patience, seed, workers, shares, team;
     double minutes, lr, ema, momentum, epsilon, decay, clip, dropout, attention_dropout, ff_dropout, branch_dropout,
-        smoothing, z_loss, load_loss, span_loss, r_drop, word_dropout;
+        smoothing, z_loss, load_loss, span_loss, r_drop, word_dropout, ngram_dropout;
     int init, branch_init, schedule, optimizer, device, precision;
     bool recompute, shard;
     /* here */

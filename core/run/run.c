@@ -373,6 +373,7 @@ const RunRare run_rare[] = {
     {"memory", "0"},
     {"ngrams", "0"},
     {"ngram-rows", "65536"},
+    {"ngram-dropout", "0"},
     {"experts", "0"},
     {"chosen-experts", "2"},
     {"load-loss", "0"},

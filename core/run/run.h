@@ -70,6 +70,9 @@ bool sums_write(const char *folder, Error *e);
 bool sums_match(const char *file, Error *e);
 bool sums_match_all(const char *folder, Error *e);
 
+/* sums_match, and meanwhile work(context): computing a checksum takes about as long as reading the file. */
+bool sums_match_while(const char *file, bool (*work)(void *context, Error *e), void *context, Error *e);
+
 /* The folder of a checkpoint, to be freed with memory_free; NULL when there is no memory. */
 char *run_checkpoint_path(const Run *run, uint64_t step);
 

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/sha256.h"
+#include "base/thread.h"
 #include "core/run/run.h"
 
 #include <errno.h>
@@ -102,6 +103,37 @@ bool sums_match(const char *file, Error *e)
     memory_free(text);
     memory_free(path);
     return done;
+}
+
+typedef struct Both {
+    const char *file;
+    bool (*work)(void *, Error *);
+    void *context;
+    bool done[2];
+    Error error[2];
+} Both;
+
+static void work_or_sum(void *argument, size_t worker)
+{
+    Both *b = argument;
+    Error *e = &b->error[worker];
+    b->done[worker] = worker ? sums_match(b->file, e) : b->work(b->context, e);
+}
+
+bool sums_match_while(const char *file, bool (*work)(void *, Error *), void *context, Error *e)
+{
+    Both b = {.file = file, .work = work, .context = context};
+    Pool *pool;
+    if (!pool_open(&pool, 2, false, e))
+        return false;
+    pool_run(pool, work_or_sum, &b);
+    pool_close(pool);
+    for (int i = 0; i < 2; i++)
+        if (!b.done[i]) {
+            *e = b.error[i];
+            return false;
+        }
+    return true;
 }
 
 bool sums_match_all(const char *folder, Error *e)

@@ -3,7 +3,6 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/thread.h"
 #include "base/utf8.h"
 #include "core/run/json.h"
 #include "core/run/run.h"
@@ -488,35 +487,17 @@ static bool note_agrees(const Source *from, const Parameters *p, const ModelNote
     return fine;
 }
 
-/* A checksum takes as long as reading, so a thread of its own computes it meanwhile. */
 typedef struct Reading {
     const Source *from;
     const SavedBlock *block;
     const Kernels *k;
     Stream *s;
-    bool read, matches;
-    Error of_read, of_sum;
 } Reading;
 
-static void read_or_sum(void *argument, size_t worker)
+static bool read_meanwhile(void *reading, Error *e)
 {
-    Reading *r = argument;
-    if (worker)
-        r->matches = sums_match(r->from->path, &r->of_sum);
-    else
-        r->read = read_block(r->from, r->block, r->k, r->s, &r->of_read);
-}
-
-static bool read_and_sum(Reading *r, Error *e)
-{
-    Pool *pool;
-    if (!pool_open(&pool, 2, false, e))
-        return false;
-    pool_run(pool, read_or_sum, r);
-    pool_close(pool);
-    if (!r->read)
-        *e = r->of_read;
-    return r->read;
+    const Reading *r = reading;
+    return read_block(r->from, r->block, r->k, r->s, e);
 }
 
 bool weights_read(Weights *w, Stream *s, const char *path, const char *const (*aliases)[2], const ModelNote *note,
@@ -524,13 +505,11 @@ bool weights_read(Weights *w, Stream *s, const char *path, const char *const (*a
 {
     Source from = {.path = path, .aliases = aliases, .part = part};
     const Parameters *p = w->parameters;
-    Reading r = {.from = &from, .block = &(SavedBlock){"", p, w->reals, NULL, 0}, .k = w->k, .s = s};
+    Reading r = {&from, &(SavedBlock){"", p, w->reals, NULL, 0}, w->k, s};
     bool fine = safetensors_open(&from.file, path, e) &&
                 (!part || !part->map || safetensors_rename(from.file, part->map, e)) &&
-                (part ? compare_names(&from, p, e) : no_strangers(&from, p, e)) && read_and_sum(&r, e) &&
-                note_agrees(&from, p, note, e);
-    if (fine && !r.matches)
-        fine = false, *e = r.of_sum;
+                (part ? compare_names(&from, p, e) : no_strangers(&from, p, e)) &&
+                sums_match_while(path, read_meanwhile, &r, e) && note_agrees(&from, p, note, e);
     if (fine && w->numbers != w->reals)
         w->k->convert(s, w->numbers, w->reals, p->whole);
     safetensors_close(from.file);

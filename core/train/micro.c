@@ -25,9 +25,10 @@ static void drop_words(Trainer *c, uint64_t step)
     for (size_t i = 0; i < c->task->sides; i++) {
         const Side *side = &c->batch.side[i];
         const int32_t first = c->task->first_word[i], end = c->task->end_word[i] ? c->task->end_word[i] : INT32_MAX;
-        for (size_t n = 0; c->options.word_dropout > 0 && first && n < side->positions; n++)
+        const double rate = c->task->word_dropout[i];
+        for (size_t n = 0; rate > 0 && n < side->positions; n++)
             if (side->ids[n] >= first && side->ids[n] < end &&
-                philox_uniform(c->options.seed, (uint32_t)step, n, SITE_WORDS + (uint32_t)i) < c->options.word_dropout)
+                philox_uniform(c->options.seed, (uint32_t)step, n, SITE_WORDS + (uint32_t)i) < rate)
                 side->ids[n] = c->task->unknown_word[i];
     }
 }

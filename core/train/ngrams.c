@@ -1,14 +1,14 @@
 /* See ngrams.h. */
 #include "core/train/ngrams.h"
 
-/* A number modulo the prime 2^31 - 1, then modulo the rows: it begins as n; then each token, from the last one backwards,
+/* A number modulo the prime 2^31 - 1, then modulo the rows but the first: it begins as n; then each token, from the last one backwards,
  * multiplies it and is added, counted from 2, or 1 if there is none. */
 int32_t ngram_row(const Ngrams *g, size_t n, const int32_t *ids, size_t at)
 {
     uint64_t hash = n;
     for (size_t back = 0; back < n; back++)
         hash = (hash * NGRAM_FACTOR + (back <= at ? (uint64_t)ids[at - back] + 2 : 1)) % NGRAM_PRIME;
-    return (int32_t)(hash % g->rows);
+    return (int32_t)(1 + hash % (g->rows - 1));
 }
 
 void ngrams_continue(const Ngrams *g, Batch *b, const int32_t *ids, size_t before)
@@ -29,4 +29,10 @@ void ngrams_add(const Ngrams *g, Batch *b)
 {
     const Side *row = &b->side[0];
     ngrams_continue(g, b, row->ids + row->start[row->rows - 1], 0);
+}
+
+void ngrams_drop(const Ngrams *g, Task *task, double rate)
+{
+    for (size_t n = 2; n <= g->longest; n++)
+        task->word_dropout[g->side + n - 2] = rate;
 }

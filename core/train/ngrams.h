@@ -7,11 +7,11 @@
 #ifndef CORE_TRAIN_NGRAMS_H
 #define CORE_TRAIN_NGRAMS_H
 
-#include "core/train/batch.h"
+#include "core/train/task.h"
 
 typedef struct Ngrams {
     size_t longest; /* 0: there are none */
-    size_t rows;    /* of the table, which all lengths share */
+    size_t rows;    /* of the table, which all lengths share; the first is of n-grams that training drops */
     size_t side;    /* of the 2-grams; longer ones follow */
 } Ngrams;
 
@@ -24,6 +24,9 @@ enum { NGRAM_FACTOR = 1103515245, NGRAM_PRIME = 2147483647 };
 /* The row of the n-gram of `n` tokens that ends with ids[at]. Before ids[0] there is nothing, and that is part of an
  * n-gram, too. */
 int32_t ngram_row(const Ngrams *g, size_t n, const int32_t *ids, size_t at);
+
+/* Training reads the first row for some of them. */
+void ngrams_drop(const Ngrams *g, Task *task, double rate);
 
 /* Adds a row to each of their sides, beside the last row of side 0, whose ids are there. */
 void ngrams_add(const Ngrams *g, Batch *b);

@@ -17,8 +17,7 @@ typedef struct TrainerOptions {
     Keep keep;
     OptimizerOptions optimizer;
     double clip;
-    double word_dropout; /* probability of a word of a batch becoming <unk> */
-    double ema;          /* decay of a moving average of the weights; 0: there is none */
+    double ema; /* decay of a moving average of the weights; 0: there is none */
     uint32_t seed;
 } TrainerOptions;
 

@@ -17,7 +17,9 @@ typedef struct Task {
     size_t loss_side[LOSSES];  /* loss i is scored on the targets of this side */
     double loss_times[LOSSES]; /* what its gradient is multiplied by; 0: nothing */
     size_t token_side;         /* whose positions are counted as tokens */
-    int32_t first_word[SIDES]; /* of each side: ids from this one on are words, of which training drops some; 0: none */
+    double
+        word_dropout[SIDES];   /* of each side: the probability that training reads another id for one that is a word */
+    int32_t first_word[SIDES]; /* ids from this one on are words */
     int32_t end_word[SIDES];   /* where the words end; 0: nowhere */
     int32_t unknown_word[SIDES]; /* what is read in their place */
     bool guesses;                /* when it scores, its loss leaves guesses at the targets of loss 0 on the tape */

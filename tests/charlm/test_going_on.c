@@ -36,7 +36,8 @@ START_TEST(twice_n_steps_are_n_steps_and_n_more)
 /* What a window remembers is computed anew in each step, and so are its n-grams: there is nothing to be saved. */
 START_TEST(what_is_beside_a_window_needs_no_state_to_go_on)
 {
-    static const char *const beside[] = {"--memory 16 --positions rotary --distances none", "--ngrams 5"};
+    static const char *const beside[] = {"--memory 16 --positions rotary --distances none",
+                                         "--ngrams 5 --ngram-dropout 0.3"};
     const char *whole = fresh_path("whole"), *halves = fresh_path("halves"), *how = TINY " --dropout 0.1 -q";
     works("train --run %s %s %s --steps 12", whole, how, beside[_i]);
     works("train --run %s %s %s --steps 5", halves, how, beside[_i]);

@@ -3,6 +3,7 @@
 #include "tests/nn/networks.h"
 #include "tests/parity.h"
 
+#include <math.h>
 #include <string.h>
 
 static Network open(ParityFixture *s, bool composed)
@@ -58,12 +59,12 @@ START_TEST(rows_of_a_table_are_those_of_the_definition)
 START_TEST(large_ids_and_small_tables_have_rows_within)
 {
     static const int32_t ids[] = {INT32_MAX, 0, INT32_MAX - 1, INT32_MAX};
-    static const size_t rows[] = {1, 2, 3, 16777216};
+    static const size_t rows[] = {2, 3, 16777216};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (size_t n = 2; n <= SIDES; n++)
             for (size_t at = 0; at < sizeof ids / sizeof *ids; at++) {
                 const int32_t row = ngram_row(&(Ngrams){SIDES, rows[i], NGRAMS}, n, ids, at);
-                ck_assert(row >= 0 && (size_t)row < rows[i]);
+                ck_assert(row >= 1 && (size_t)row < rows[i]);
             }
 }
 
@@ -87,6 +88,38 @@ START_TEST(a_row_that_continues_has_the_n_grams_of_the_whole)
         }
     }
     batch_close(&b);
+}
+
+/* Those of all lengths, and no tokens. */
+START_TEST(training_drops_as_many_as_said)
+{
+    static const size_t lengths[] = {13, 13, 13};
+    enum { STEPS = 100 };
+    SharedOptions o = small_options();
+    Model m;
+    TrainerFixture t;
+    Error e;
+    o.ngrams = 3, o.ngram_rows = 4000;
+    ck_done(model_open(&m, &o, BYTES, &e), e);
+    Batch b = ngram_batch(&m.ngrams, lengths, 3, 3);
+    const Network n = charlm_network(&m, 0);
+    trainer_fixture_open(&t, plain_of(NUMBER_F64), &n, &b, 1, &(Training){0});
+    ngrams_drop(&m.ngrams, &t.task, 0.25);
+    size_t dropped = 0, all = 0;
+    for (uint64_t step = 1; step <= STEPS; step++) {
+        trainer_fixture_step(&t, step, 0);
+        const Side *read = t.trainer.batch.side;
+        ck_assert_mem_eq(read[0].ids, b.side[0].ids, b.side[0].positions * sizeof *b.side[0].ids);
+        for (size_t side = NGRAMS; side < model_sides(&m); side++)
+            for (size_t i = 0; i < b.side[side].positions; i++, all++) {
+                ck_assert(!read[side].ids[i] || read[side].ids[i] == b.side[side].ids[i]);
+                dropped += !read[side].ids[i];
+            }
+    }
+    ck_assert_double_eq_tol((double)dropped / (double)all, 0.25, 4 * sqrt(0.25 * 0.75 / (double)all));
+    trainer_fixture_close(&t);
+    batch_close(&b);
+    model_close(&m);
 }
 
 /* The same step in parts, and its dropout. */
@@ -129,6 +162,7 @@ int main(int argc, char **argv)
         TEST(rows_of_a_table_are_those_of_the_definition),
         TEST(large_ids_and_small_tables_have_rows_within),
         TEST(a_row_that_continues_has_the_n_grams_of_the_whole),
+        TEST(training_drops_as_many_as_said),
         TEST(a_step_in_parts_is_the_same_step),
     };
     return suite_run("nn/ngrams", tests, sizeof tests / sizeof *tests, argc, argv);

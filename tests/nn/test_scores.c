@@ -312,6 +312,7 @@ START_TEST(what_does_not_go_together_is_refused)
                  {{.dim = 8, .heads = 4, .distances = DISTANCE_ALIBI, .alibi_heads = 5}, "--alibi-heads 5"},
                  {{.dim = 8, .heads = 4, .distances = DISTANCE_ALIBI, .alibi_heads = 2}, NULL},
                  {{.dim = 8, .heads = 4, .ngram_rows = 9}, "--ngrams"},
+                 {{.dim = 8, .heads = 4, .ngram_dropout = 0.1}, "--ngrams"},
                  {{.dim = 8, .heads = 4, .ngrams = 3, .context = 8, .memory = 2}, "--memory does not support --ngrams"},
                  {{.dim = 8, .heads = 4, .span_loss = 1}, "--adaptive-span"},
                  {{.dim = 8, .heads = 4, .adaptive_span = 9, .score_cap = 5}, "--score-cap"},

@@ -70,6 +70,7 @@ GRAPHS = {  # what neither GPT-2 nor Llama is
                                     "--activation gelu-tanh --window 5 --value-size 3 --logit-cap 4 --tie=no",
     "parallel, loops, embedding norm": "--norm parallel --norm-kind layer --bias-free --positions none --distances bias "
                                        "--activation gelu --embedding-norm --loops 2 --score dot",
+    "n-grams": "--norm post --norm-kind layer --positions none --distances bias --ngrams 4 --ngram-rows 500",
     "half rotary, ReLU^2, byte pairs": "--norm pre --activation relu2 --norm-kind layer --positions rotary --rotary-share 0.5 "
                                        "--distances bias --tokens bpe --merges 60 --kv-heads 2",
 }

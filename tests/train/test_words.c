@@ -18,7 +18,7 @@ static void open_run(TinyRun *r, double rate, int32_t first)
     trainer_close(&r->trainer);
     r->tiny.task.first_word[0] = first;
     TrainerOptions o = tiny_trainer(2, 1);
-    o.word_dropout = rate;
+    r->tiny.task.word_dropout[0] = first ? rate : 0;
     ck_done(trainer_open(&r->trainer, &o, &r->tiny.parameters, &r->tiny.task, &e), e);
     ck_done(weights_init(&r->trainer.weights, r->trainer.worker[0].stream, INIT_GPT2, 1, 1, &e), e);
 }
