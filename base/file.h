@@ -62,6 +62,9 @@ bool is_link(const char *path);
 /* Makes a folder and its parents; one that is there is fine. */
 bool folder_make(const char *path, Error *e);
 
+/* The same without its parents. */
+bool folder_make_one(const char *path, Error *e);
+
 /* Removes a folder and all in it; one that is not there is fine. Follows no links. */
 bool folder_remove(const char *path, Error *e);
 

@@ -16,9 +16,17 @@ bool folder_exists(const char *path)
     return !stat(path, &s) && S_ISDIR(s.st_mode);
 }
 
+bool folder_make_one(const char *path, Error *e)
+{
+    int why = mkdir(path, 0777) ? errno : 0;
+    return !why || folder_exists(path) ||
+           fail(e, "cannot make the folder %s: %s", path, why == EEXIST ? "a file has that name" : strerror(why));
+}
+
 bool folder_make(const char *path, Error *e)
 {
     char *part = memory_string(path);
+    bool made = true;
     if (!part)
         return memory_error(e, path, strlen(path) + 1, 1);
     for (char *c = part + (*part != 0);; c++) {
@@ -26,18 +34,13 @@ bool folder_make(const char *path, Error *e)
             continue;
         char was = *c;
         *c = 0;
-        int why = mkdir(part, 0777) ? errno : 0;
-        if (why && !folder_exists(part)) {
-            fail(e, "cannot make the folder %s: %s", part, why == EEXIST ? "a file has that name" : strerror(why));
-            memory_free(part);
-            return false;
-        }
+        made = folder_make_one(part, e);
         *c = was;
-        if (!was)
+        if (!was || !made)
             break;
     }
     memory_free(part);
-    return true;
+    return made;
 }
 
 static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }

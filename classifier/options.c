@@ -54,7 +54,7 @@ const Option classifier_options[] = {
     {"label-column", 0, OPTION_TEXT, OPTION_TRAINING, TRAIN | EVAL | BASELINE | COMMAND_PLOT, AT(label_column), "label", "NAME", "the column of a table that holds labels"},
     {"final", 0, OPTION_YES_NO, OPTION_TRAINING, TRAIN | EVAL | BASELINE, AT(final), "no", NULL, "train on all texts, holding nothing out; eval, baseline: score the test part"},
     {"batch-tokens", 0, OPTION_SIZE, OPTION_TRAINING, TRAIN, AT(batch_tokens), "0", "[0,1073741824]", "words per step, approximately, instead of --batch texts (0: --batch)"},
-    {"ngrams", 0, OPTION_SIZE, OPTION_MODEL, TRAIN | INFO | BENCH, AT(shared.ngrams), NULL, "[2,4]", "add to a token's vector those of the 2 tokens that end with it, of 3, .. of N (none given: of the token alone)"},
+    {"ngrams", 0, OPTION_SIZE, OPTION_MODEL, TRAIN | INFO | BENCH, AT(shared.ngrams), NULL, "[0,4]", "add to a token's vector those of the 2 tokens that end with it, of 3, .. of N (default, or 0: none)"},
     {"ngram-rows", 0, OPTION_SIZE, OPTION_MODEL, TRAIN | INFO | BENCH, AT(shared.ngram_rows), NULL, "[2,16777216]", "rows of the table of --ngrams, in which a hash finds an n-gram's vector; a few n-grams share one (default 65536)"},
     {"ngram-dropout", 0, OPTION_REAL, OPTION_TRAINING, TRAIN, AT(shared.ngram_dropout), NULL, "[0,1)", "probability that training reads nothing for an n-gram, so that the network learns to do without (default 0)"},
     {"r-drop", 0, OPTION_REAL, OPTION_TRAINING, TRAIN, AT(shared.r_drop), NULL, "[0,]", "each step reads its batch twice, with other dropout, and how far the two are apart is added to the loss, times this, such as 1 (none given: 0, once)"},

@@ -28,10 +28,13 @@ static char *temporary_path(const Run *run, uint64_t step)
 
 bool run_checkpoint_begin(Run *run, uint64_t step, char **temporary, Error *e)
 {
+    char *folder = run_file(run, "checkpoints");
     *temporary = temporary_path(run, step);
-    if (!*temporary)
-        return starve(run, e);
-    if (run_still_there(run, e) && folder_remove(*temporary, e) && folder_make(*temporary, e))
+    bool done = (folder && *temporary) || starve(run, e);
+    done = done && run_still_there(run, e) && folder_remove(*temporary, e) && folder_make_one(folder, e) &&
+           folder_make_one(*temporary, e); /* one by one: a run that is moved away right now is not made again */
+    memory_free(folder);
+    if (done)
         return true;
     memory_free(*temporary);
     *temporary = NULL;

@@ -14,7 +14,7 @@ bool run_sample_write(const Run *run, uint64_t step, const char *text, size_t si
     snprintf(name, sizeof name, "samples/%08" PRIu64 ".txt", step);
     char *folder = run_file(run, "samples"), *path = run_file(run, name);
     bool done = (folder && path) || memory_error(e, run->path, strlen(run->path) + sizeof name, 1);
-    done = done && run_still_there(run, e) && folder_make(folder, e) && file_write(path, text, size, e);
+    done = done && run_still_there(run, e) && folder_make_one(folder, e) && file_write(path, text, size, e);
     memory_free(folder);
     memory_free(path);
     return done;
