@@ -161,6 +161,11 @@ void pool_barrier(Pool *pool)
     gate_advance(&pool->barrier);
 }
 
+#ifdef __linux__
+/* The pool that keeps this thread on one processor. Threads that it starts for another purpose go where they want. */
+static _Thread_local const Pool *keeper;
+#endif
+
 /* Keeps worker i on the i-th processor allowed. A courtesy: where it fails, the system chooses. */
 static void pin_all(Pool *pool)
 {
@@ -168,6 +173,7 @@ static void pin_all(Pool *pool)
     if (sched_getaffinity(0, sizeof pool->allowed, &pool->allowed))
         return;
     pool->pinned = true;
+    keeper = keeper ? keeper : pool;
     size_t worker = 0;
     for (size_t i = 0; i < CPU_SETSIZE && worker < pool->workers; i++) {
         if (!CPU_ISSET(i, &pool->allowed))
@@ -199,6 +205,10 @@ static int start_threads(Pool *pool)
         *t = (Thread){.pool = pool, .worker = pool->started};
         why = pthread_create(&t->thread, &attributes, thread_main, t);
         pool->started += !why;
+#ifdef __linux__
+        if (!why && keeper)
+            pthread_setaffinity_np(t->thread, sizeof keeper->allowed, &keeper->allowed);
+#endif
     }
     pthread_attr_destroy(&attributes);
     pthread_sigmask(SIG_SETMASK, &was, NULL);
@@ -243,6 +253,7 @@ void pool_close(Pool *pool)
     for (size_t i = 1; i < pool->started; i++)
         pthread_join(pool->threads[i].thread, NULL);
 #ifdef __linux__
+    keeper = keeper == pool ? NULL : keeper;
     if (pool->pinned)
         pthread_setaffinity_np(pthread_self(), sizeof pool->allowed, &pool->allowed);
 #endif

@@ -62,7 +62,7 @@ echo '|---|---:|---|---|---:|---:|---:|---:|'
 "$bin/charlm" compare "$table" --tuned lr --against "$(sed -n "1s/$tab.*//p" "$work/rows")" --format tsv |
     awk -F '\t' -v rows="$work/rows" -v medians="$work/medians" -v plans="$work/plans" '
     function minus(text) { gsub(/-/, "−", text); return text }
-    function thousands(n) { return n >= 1000 ? sprintf("%d,%03d", n / 1000, n % 1000) : n }
+    function thousands(n) { return n >= 1000 ? thousands(int(n / 1000)) sprintf(",%03d", n % 1000) : n }
     function chance(p) { return p == "" ? "–" : p < 1e-4 ? "< 0.0001" : sprintf(p < 1e-3 ? "%.4f" : "%.3f", p) }
     function key(name) { gsub(/[^A-Za-z0-9.,-]/, "_", name); return name } # as the sweep names its runs
     BEGIN {
