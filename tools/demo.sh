@@ -62,7 +62,7 @@ charlm=${charlm#"$PWD/"}
 next() { printf '    %-56s %s\n' "$charlm $1" "$2"; }
 next "train --resume $run --minutes 3" "train it for longer"
 next "train --preset minute --data FILE" "a text of your own: any file, compressed or not"
-next "train --preset minute --dim 128 --depth 4" "a larger model; --dry-run prints its cost first"
+next "train --preset prose --dim 128 --depth 4" "a larger model; --dry-run prints its cost first"
 next "plot --run $run --what all" "loss, learning rate, speed; --watch during training"
 next "info --run $run" "what the model consists of"
 next "train --help" "all options"
