@@ -104,6 +104,26 @@ START_TEST(pinning_ends_with_the_pool)
     ck_assert_uint_eq(processors_allowed(), before);
 }
 
+static void count_processors(void *argument, size_t worker)
+{
+    ((Shared *)argument)->seen[worker] = (int)processors_allowed();
+}
+
+START_TEST(a_second_pool_does_not_stay_where_the_first_keeps_its_caller)
+{
+    Pool *first;
+    Shared s = {0};
+    Error e;
+    const size_t all = processors_allowed();
+    ck_done(pool_open(&first, 1, true, &e) && pool_open(&s.pool, 2, false, &e), e);
+    pool_run(s.pool, count_processors, &s);
+    ck_assert_int_eq(s.seen[0], 1);
+    ck_assert_int_eq(s.seen[1], (int)all);
+    pool_close(s.pool);
+    pool_close(first);
+    ck_assert_uint_eq(processors_allowed(), all);
+}
+
 static void look_at_signals(void *argument, size_t worker)
 {
     sigset_t blocked;
@@ -177,6 +197,7 @@ static const Test tests[] = {
     TEST(pools_open_and_close_many_times),
     TEST(a_failed_allocation_opens_no_pool),
     TEST(pinning_ends_with_the_pool),
+    TEST(a_second_pool_does_not_stay_where_the_first_keeps_its_caller),
     TEST(only_the_caller_takes_signals),
     TEST(quotas_of_version_2_count_with_all_groups_above),
     TEST(quotas_of_version_1_count),

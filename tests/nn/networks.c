@@ -1,11 +1,21 @@
 /* See networks.h. */
 #include "tests/nn/networks.h"
 
+#include "base/memory.h"
 #include "base/philox.h"
 
 static Tensor *charlm_logits(const void *model, Tape *t, const Rows *rows)
 {
     return model_logits(t, model, rows, NULL, NULL);
+}
+
+Model *opened_model(const SharedOptions *o)
+{
+    Error e;
+    Model *m = memory_get(1, sizeof *m);
+    ck_assert_ptr_nonnull(m);
+    ck_done(model_open(m, o, BYTES, &e), e);
+    return m;
 }
 
 Network charlm_network(const Model *m, double smoothing)

@@ -8,6 +8,9 @@
 /* charlm's, as the options describe it */
 Network charlm_network(const Model *m, double smoothing);
 
+/* A model in memory of its own, to be closed with model_close and freed. */
+Model *opened_model(const SharedOptions *o);
+
 /* charlm's options for a small odd network: 3 heads, width 24, context 13, post-norm, learned positions, ReLU. */
 SharedOptions small_options(void);
 

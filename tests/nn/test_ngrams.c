@@ -8,15 +8,10 @@
 
 static Network open(ParityFixture *s, bool composed)
 {
-    Error e;
-    Model *m = memory_get(1, sizeof *m);
     SharedOptions o = reference_options(&s->f);
-    ck_assert_ptr_nonnull(m);
-    if (composed)
-        o.attention = ATTENTION_COMPOSED;
-    ck_done(model_open(m, &o, BYTES, &e), e);
-    s->model = m;
-    return charlm_network(m, o.smoothing);
+    o.attention = composed ? ATTENTION_COMPOSED : ATTENTION_FUSED;
+    s->model = opened_model(&o);
+    return charlm_network(s->model, o.smoothing);
 }
 
 static void close(void *model) { model_close(model); }

@@ -17,15 +17,11 @@ enum { NETWORKS = sizeof names / sizeof *names, ENCDECS = sizeof encdecs / sizeo
 
 static Network open_charlm(ParityFixture *s, bool composed)
 {
-    Error e;
-    Model *m = memory_get(1, sizeof *m);
     SharedOptions o = reference_options(&s->f);
-    ck_assert_ptr_nonnull(m);
     if (o.residual_scores || (composed && o.distances == DISTANCE_NONE)) /* composed attention has no distances */
         o.attention = ATTENTION_COMPOSED;
-    ck_done(model_open(m, &o, BYTES, &e), e);
-    s->model = m;
-    return charlm_network(m, o.smoothing);
+    s->model = opened_model(&o);
+    return charlm_network(s->model, o.smoothing);
 }
 
 static void close_charlm(void *model) { model_close(model); }

@@ -15,14 +15,10 @@ static Network recurrent_network(const Model *m, double smoothing)
 
 static Network open(ParityFixture *s, bool composed)
 {
-    Error e;
-    Model *m = memory_get(1, sizeof *m);
     SharedOptions o = reference_options(&s->f);
-    ck_assert_ptr_nonnull(m);
     (void)composed;
-    ck_done(model_open(m, &o, BYTES, &e), e);
-    s->model = m;
-    return recurrent_network(m, o.smoothing);
+    s->model = opened_model(&o);
+    return recurrent_network(s->model, o.smoothing);
 }
 
 static void close(void *model) { model_close(model); }
