@@ -43,7 +43,7 @@ these: $(THESE)
 levels: programs ## test the operations at each level of instructions that runs here, not only the best
 	@for level in $(LEVELS); do case $$(ATTEND_CPU=$$level $(BIN)/charlm --version) in *" $$level instructions") \
 	     echo "$$level:"; \
-	     ATTEND_CPU=$$level $(MAKE) --no-print-directory test only='$(or $(only),kernels nn/network)' || exit 1;; \
+	     BACKEND=cpu ATTEND_CPU=$$level $(MAKE) --no-print-directory test only='$(or $(only),kernels nn/network)' || exit 1;; \
 	 esac; done
 
 tests: programs $(foreach t,$(TESTS),$(call test_program,$t)) ## build all tests without running them

@@ -80,7 +80,10 @@ one() {
     ${WRAP:-} "$program" $names </dev/null >"$as.log" 2>&1
     status=$?
     took=$(($(date +%s) - began))
-    [ $took -lt 10 ] || echo "  ($took s)" >>"$as.log"
+    if [ $took -ge 10 ]; then
+        echo "  ($took s)" >>"$as.log"
+        echo "$took $file" >"$as.took"
+    fi
 
     # Check's line: "100%: Checks: 3, Failures: 0, Errors: 0"
     set_counts=$(sed -n 's/^[0-9]*%: Checks: \([0-9]*\), Failures: \([0-9]*\), Errors: \([0-9]*\).*/\1 \2 \3/p' "$as.log" |
@@ -131,6 +134,11 @@ run() {
     [ "$4" -eq "$5" ] || { echo "only $5 of $4 test programs came to their end"; failed=$((failed + 1)); }
     if ls "$directory"/*.broken >/dev/null 2>&1; then
         printf '\nfailed in:%s\n' "$(cat "$directory"/*.broken | awk '{ printf " %s", $0 }')"
+    fi
+    if ls "$directory"/*.took >/dev/null 2>&1; then
+        sort -rn "$directory"/*.took | awk '
+            { total += $1; if (NR <= 12) line = line ", " $2 " " $1 " s" }
+            END { printf "\nslowest:%s (%d programs of ten seconds or more, %d s in all)\n", substr(line, 2), NR, total }'
     fi
     printf '\n%d passed, %d failed%s\n' $passed $failed "$([ $skipped -eq 0 ] || echo ", $skipped skipped")"
     [ $failed -eq 0 ]

@@ -81,6 +81,15 @@ static Naive *naive_new(void)
     return m;
 }
 
+/* Are the n bytes before these two the same? The last of them first, since it differs most often. */
+static bool same_before(const unsigned char *a, const unsigned char *b, size_t n)
+{
+    for (size_t i = 1; i <= n; i++)
+        if (a[-(ptrdiff_t)i] != b[-(ptrdiff_t)i])
+            return false;
+    return true;
+}
+
 /* How often a 0 and a 1 came after these n bytes and the `known` first bits of text[at], in the first `size` bytes of
  * another text. */
 static void look_for(const unsigned char *in, size_t size, const unsigned char *text, size_t at, size_t n, int known,
@@ -88,7 +97,7 @@ static void look_for(const unsigned char *in, size_t size, const unsigned char *
 {
     seen[0] = seen[1] = 0;
     for (size_t i = n; i < size && n <= at; i++)
-        if (!memcmp(in + i - n, text + at - n, n) && (in[i] ^ text[at]) >> (8 - known) == 0)
+        if ((in[i] ^ text[at]) >> (8 - known) == 0 && same_before(in + i, text + at, n))
             seen[in[i] >> (7 - known) & 1]++;
 }
 
