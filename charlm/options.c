@@ -31,7 +31,7 @@ const Option charlm_options[] = {
     {"sample-every", 0, OPTION_SIZE, OPTION_TRAINING, TRAIN, AT(sample_every), "0", NULL, "steps between samples, written to samples/STEP.txt (0: at each evaluation)"},
     {"memory", 0, OPTION_SIZE, OPTION_MODEL, COMMAND_TRAIN | COMMAND_INFO | COMMAND_BENCH, AT(shared.memory), NULL, "[1,1048576]", "tokens before a --context that attention also reaches: what blocks make of them, computed without a gradient (none given: 0)"},
     {"ngrams", 0, OPTION_SIZE, OPTION_MODEL, BUILD, AT(shared.ngrams), NULL, "[0,5]", "add to a token's vector those of the 2 tokens that end with it, of 3, .. of N (default, or 0: none)"},
-    {"ngram-rows", 0, OPTION_SIZE, OPTION_MODEL, BUILD, AT(shared.ngram_rows), NULL, "[2,16777216]", "rows of the table of --ngrams, in which a hash finds an n-gram's vector; a few n-grams share one (default 65536)"},
+    {"ngram-rows", 0, OPTION_SIZE, OPTION_MODEL, BUILD, AT(shared.ngram_rows), NULL, "[0,16777216]", "rows of the table of --ngrams, in which a hash finds an n-gram's vector; a few n-grams share one (default, or 0: 65536)"},
     {"ngram-dropout", 0, OPTION_REAL, OPTION_TRAINING, TRAIN, AT(shared.ngram_dropout), NULL, "[0,1)", "probability that training reads nothing for an n-gram, so that the network learns to do without (default 0)"},
     {"stride", 0, OPTION_TEXT, OPTION_HERE, EVAL, AT(stride), "context", "N|context", "tokens from one window to the next (1: score each token with a full context)"},
     {"dynamic", 0, OPTION_REAL, OPTION_HERE, EVAL, AT(dynamic), NULL, "[0,]", "dynamic evaluation: after a window is scored, learn from it by SGD at this rate (default: the weights stay as they are)"},

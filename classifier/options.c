@@ -55,7 +55,7 @@ const Option classifier_options[] = {
     {"final", 0, OPTION_YES_NO, OPTION_TRAINING, TRAIN | EVAL | BASELINE, AT(final), "no", NULL, "train on all texts, holding nothing out; eval, baseline: score the test part"},
     {"batch-tokens", 0, OPTION_SIZE, OPTION_TRAINING, TRAIN, AT(batch_tokens), "0", "[0,1073741824]", "words per step, approximately, instead of --batch texts (0: --batch)"},
     {"ngrams", 0, OPTION_SIZE, OPTION_MODEL, TRAIN | INFO | BENCH, AT(shared.ngrams), NULL, "[0,4]", "add to a token's vector those of the 2 tokens that end with it, of 3, .. of N (default, or 0: none)"},
-    {"ngram-rows", 0, OPTION_SIZE, OPTION_MODEL, TRAIN | INFO | BENCH, AT(shared.ngram_rows), NULL, "[2,16777216]", "rows of the table of --ngrams, in which a hash finds an n-gram's vector; a few n-grams share one (default 65536)"},
+    {"ngram-rows", 0, OPTION_SIZE, OPTION_MODEL, TRAIN | INFO | BENCH, AT(shared.ngram_rows), NULL, "[0,16777216]", "rows of the table of --ngrams, in which a hash finds an n-gram's vector; a few n-grams share one (default, or 0: 65536)"},
     {"ngram-dropout", 0, OPTION_REAL, OPTION_TRAINING, TRAIN, AT(shared.ngram_dropout), NULL, "[0,1)", "probability that training reads nothing for an n-gram, so that the network learns to do without (default 0)"},
     {"r-drop", 0, OPTION_REAL, OPTION_TRAINING, TRAIN, AT(shared.r_drop), NULL, "[0,]", "each step reads its batch twice, with other dropout, and how far the two are apart is added to the loss, times this, such as 1 (none given: 0, once)"},
     {"word-dropout", 0, OPTION_REAL, OPTION_TRAINING, TRAIN, AT(shared.word_dropout), NULL, "[0,1)", "probability that a word becomes <unk> when it is read in training (default 0)"},
@@ -84,12 +84,19 @@ static const Setting former[] = {
     {"distances", "none"}, {"betas", "0.9,0.999"}, {"smoothing", "0"}, {NULL, NULL}};
 
 /* A shallow model that drops much: 25,000 texts are few. */
+#define SHALLOW                                                                                                        \
+    {"ff", "256"}, {"norm", "post"}, {"activation", "relu"}, {"bias", "no"}, {"dropout", "0.4"},                       \
+    {"positions", "none"}, {"distances", "bias"}, {"pool", "average"}, {"init", "gpt2"}, {"batch", "32"},              \
+    {"micro-batch", "4"}, {"warmup", "50"}, {"schedule", "linear"}, {"betas", "0.9,0.98"}, {"smoothing", "0.1"},       \
+    {"clip", "1"}, {"epochs", "2"}, {"eval-every", "313"}
 static const Setting best[] = {
-    {"dim", "128"}, {"heads", "8"}, {"depth", "1"}, {"ff", "256"}, {"context", "512"}, {"norm", "post"},
-    {"activation", "relu"}, {"bias", "no"}, {"dropout", "0.4"}, {"positions", "none"}, {"distances", "bias"},
-    {"pool", "average"}, {"init", "gpt2"}, {"batch", "32"}, {"micro-batch", "4"}, {"lr", "5e-4"}, {"words", "50000"},
-    {"warmup", "50"}, {"schedule", "linear"}, {"betas", "0.9,0.98"}, {"smoothing", "0.1"}, {"clip", "1"},
-    {"epochs", "2"}, {"eval-every", "313"}, {NULL, NULL}};
+    SHALLOW, {"dim", "128"}, {"heads", "8"}, {"depth", "1"}, {"context", "512"}, {"lr", "5e-4"}, {"words", "50000"},
+    {NULL, NULL}};
+
+/* And no block at all: what a block must be compared with. */
+static const Setting bag[] = {
+    SHALLOW, {"dim", "16"}, {"heads", "1"}, {"depth", "0"}, {"context", "1024"}, {"lr", "1e-2"}, {"words", "75000"},
+    {"ngrams", "3"}, {"ngram-rows", "1048576"}, {NULL, NULL}};
 
 static const Setting minute[] = {
     {"dim", "64"}, {"heads", "4"}, {"depth", "1"}, {"ff", "128"}, {"context", "256"}, {"norm", "post"},
@@ -136,6 +143,7 @@ static const Setting bert[] = {
 static const Preset presets[] = {
     {"former", "6 blocks, 128 wide, 512 words: the model of \"Transformers from scratch\"", former},
     {"best", "1 block, 128 wide, small initial embeddings, much dropout", best},
+    {"bag", "no block: the mean of vectors of words, pairs and triples, which knows no order beyond them", bag},
     {"minute", "a small model, trained for one minute", minute},
     {"pretrain", "4 blocks, 128 wide, 8,000 subwords, a context of 128: what pretrain uses if no preset is given", pretrain},
     {"hours", "pretrain for 4.5 hours of two cores: 4 blocks, 256 wide, 16,000 subwords", hours},

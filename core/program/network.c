@@ -149,6 +149,8 @@ bool network_suits(const SharedOptions *o, Error *e)
         return fail(e, "--word-dropout does not support --ngrams, which would still tell the words");
     if (o->ngram_rows && !o->ngrams)
         return fail(e, "--ngram-rows belongs to --ngrams, which is missing");
+    if (o->ngram_rows == 1)
+        return fail(e, "--ngram-rows 1: the first row is for n-grams that are dropped; give at least 2");
     if (o->ngram_dropout > 0 && !o->ngrams)
         return fail(e, "--ngram-dropout belongs to --ngrams, which is missing");
     if (o->macaron && o->norm == NORM_PARALLEL)

@@ -184,6 +184,7 @@ START_TEST(what_makes_no_sense_is_refused)
         {2, "are for registers, [CLS] and [SEP]", "train --no-cache -q --preset finetune --context 2 --from %s"},
         {1, "250 of them would be of class", "train --no-cache -q --preset finetune --examples 5000 --from %s"},
         {2, "needs --tokens wordpiece", "pretrain --no-cache -q --tokens words --vocabulary x --from %s"},
+        {2, "--ngram-rows 1: the first row is", "train --ngrams 2 --ngram-rows 1 --no-cache -q --run %s-1"},
         {2, "--segments does not support --ngrams", "train --segments --ngrams 2 --no-cache -q --run %s-1"},
         {2, "--word-dropout does not support --ngrams", "train --word-dropout 0.1 --ngrams 2 --no-cache -q --run %s-1"},
     };

@@ -213,6 +213,32 @@ START_TEST(steps_that_are_asked_for_count_more_than_a_presets_epochs)
     json_free(j);
 }
 
+/* How far its probability of "neg" depends on the order of a text's words. */
+static double of_order(const char *run)
+{
+    double p[2];
+    static const char *const texts[] = {"the film was good", "good was the film"};
+    for (size_t i = 0; i < 2; i++) {
+        write_in(run, "text", texts[i], strlen(texts[i]));
+        Json *j = must_json("predict --run %s --json --file %s/text", run, run);
+        p[i] = json_real(json_get(j, "probabilities"), "neg");
+        json_free(j);
+    }
+    return fabs(p[0] - p[1]);
+}
+
+START_TEST(a_bag_knows_no_order_but_that_of_its_ngrams)
+{
+    const char *runs[2];
+    for (size_t i = 0; i < 2; i++) {
+        runs[i] = fresh_path("run");
+        works("train --run %s --preset bag --words 1000 --steps 20 --workers 1 --no-cache -q %s", runs[i],
+              i ? "--ngram-rows 1000" : "--ngrams 0 --ngram-rows 0");
+    }
+    ck_assert_double_lt(of_order(runs[0]), 1e-6); /* as sums round */
+    ck_assert_double_gt(of_order(runs[1]), 1e-5);
+}
+
 START_TEST(what_cannot_be_is_refused)
 {
     char table[800];
@@ -374,6 +400,7 @@ int main(int argc, char **argv)
                                  TEST(a_run_remembers_who_looked_at_its_test_part),
                                  TEST(mistakes_are_shown_the_surest_first),
                                  TEST(steps_that_are_asked_for_count_more_than_a_presets_epochs),
+                                 TEST(a_bag_knows_no_order_but_that_of_its_ngrams),
                                  TEST(a_run_whose_classes_are_no_names_is_refused),
                                  TEST(weights_that_are_not_finite_are_refused),
                                  TEST(weights_too_large_to_compute_with_give_no_answer),
