@@ -84,6 +84,8 @@ echo "|---|---:|---|---|---:|$line---:|---:|---:|"
         sub(/-lr[^-]*(-[0-9]+)?$/, "", row)
         rate = substr(rate, length(row) + 4)
         mean = $at["mean"]
+        if ($at["margin"] == "") # fewer than two of its runs are done
+            next
         printf "%.6f\t| %s | %s | %.3f ± %.3f |", mean, shown[row], minus(rate), mean, $at["margin"]
         if ($at["p"] == "")
             printf " reference |"
