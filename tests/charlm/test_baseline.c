@@ -81,7 +81,7 @@ static Naive *naive_new(void)
     return m;
 }
 
-/* Are the n bytes before these two the same? The last of them first, since it differs most often. */
+/* Are the n bytes before these two the same? The last of them first: it differs most often. */
 static bool same_before(const unsigned char *a, const unsigned char *b, size_t n)
 {
     for (size_t i = 1; i <= n; i++)
