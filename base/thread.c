@@ -16,8 +16,8 @@
 #endif
 
 #ifndef POOL_SPINS
-#define POOL_SPINS                                                                                                     \
-    4000 /* 0 in builds that sanitizers check: there a poll takes from a test beside it more than it gains */
+/* 0 in builds that sanitizers check: there a poll takes from a test beside it more than it gains. */
+#define POOL_SPINS 4000
 #endif
 
 enum { STACK = 8 << 20 };
@@ -236,8 +236,7 @@ bool pool_open(Pool **out, size_t workers, bool pin, Error *e)
     pool->threads = threads;
     pool->workers = workers;
     size_t allowed = processors_allowed();
-    pool->spins = workers <= allowed ? POOL_SPINS
-                                     : 0; /* a thread that spins must not take the core of one that works */
+    pool->spins = workers <= allowed ? POOL_SPINS : 0; /* it must not take the core of a thread that works */
     int why = start_threads(pool);
     if (why) {
         fail(e, "cannot start thread %zu of %zu: %s; use fewer workers", pool->started, workers, strerror(why));
