@@ -119,7 +119,7 @@ OPTIMISE_tsan     = $(OPTIMISE_sanitize)
 OPTIMISE_valgrind = -O1 -g1
 OPTIMISE_coverage = -O1 -g1 -fno-inline
 OPTIMISE_fuzz     = $(OPTIMISE_sanitize)
-MODE_sanitize = -fsanitize=address,undefined -fno-sanitize-recover=all -DPOOL_SPINS=0
+MODE_sanitize = -fsanitize=address,undefined -fno-sanitize-recover=all
 MODE_tsan     = -fsanitize=thread
 MODE_coverage = --coverage -fprofile-update=atomic
 MODE_fuzz     = -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=all

@@ -15,12 +15,7 @@
 #include <sched.h>
 #endif
 
-#ifndef POOL_SPINS
-/* 0 in builds that sanitizers check: there a poll takes from a test beside it more than it gains. */
-#define POOL_SPINS 4000
-#endif
-
-enum { STACK = 8 << 20 };
+enum { SPINS = 4000, STACK = 8 << 20 };
 
 /* A number that grows, to wait on. The thread that raises it then looks for sleepers; a sleeper registers itself and
  * then looks at the number: in the one order of sequentially consistent operations one of the two sees the other.
@@ -236,7 +231,7 @@ bool pool_open(Pool **out, size_t workers, bool pin, Error *e)
     pool->threads = threads;
     pool->workers = workers;
     size_t allowed = processors_allowed();
-    pool->spins = workers <= allowed ? POOL_SPINS : 0; /* it must not take the core of a thread that works */
+    pool->spins = workers <= allowed ? SPINS : 0; /* a thread that spins must not take the core of one that works */
     int why = start_threads(pool);
     if (why) {
         fail(e, "cannot start thread %zu of %zu: %s; use fewer workers", pool->started, workers, strerror(why));
