@@ -70,15 +70,6 @@ static bool read_figure(App *a, Figure *f, Error *e)
            fail(e, "--at '%s': expected steps=N, tokens=N, seconds=N or flop=N", o->at) || app_misused(a);
 }
 
-static bool draw(const App *a, const Comparison *c, Error *e)
-{
-    Buffer data = {0};
-    report_picture(&data, c);
-    const bool fine = app_draw_out(a, "compare", &data, e);
-    buffer_free(&data);
-    return fine;
-}
-
 static bool print_json(const Comparison *c, Error *e)
 {
     Buffer b = {0};
@@ -130,10 +121,18 @@ static bool count_flop(const App *a, const Runs *runs, Figure *f, double **flop,
     return fine;
 }
 
+/* The table, and the picture, whose data come first: there may be none. */
 static bool show(const App *a, const Comparison *c, Error *e)
 {
     const SharedOptions *o = a->options;
-    return (o->json ? print_json(c, e) : print_table(c, (ReportFormat)o->format, e)) && (!o->out || draw(a, c, e));
+    Buffer data = {0};
+    bool fine = !o->along || report_lines(&data, c) || fail(e, "--over %s: no run has a number there", o->along);
+    if (o->out && !o->along)
+        report_picture(&data, c);
+    fine = fine && (o->json ? print_json(c, e) : print_table(c, (ReportFormat)o->format, e)) &&
+           (!o->out || app_draw_out(a, o->along ? "over" : "compare", &data, e));
+    buffer_free(&data);
+    return fine;
 }
 
 static bool is_table(const char *path)
@@ -145,7 +144,7 @@ static bool is_table(const char *path)
 static bool compare_tables(App *a, const Figure *f, Error *e)
 {
     const SharedOptions *o = a->options;
-    Results results = {.tuned = o->tuned};
+    Results results = {.option = o->along ? o->along : o->tuned};
     Comparison c;
     bool fine = true;
     for (size_t i = 0; fine && i < a->command_line->argument_count; i++) {
@@ -158,7 +157,7 @@ static bool compare_tables(App *a, const Figure *f, Error *e)
                app_misused(a);
     if (fine && !results.count)
         fine = fail(e, "%s has no runs", a->command_line->arguments[0]);
-    if (fine && (fine = compare_results(&c, f, &results, o->against, e))) {
+    if (fine && (fine = compare_results(&c, f, &results, o->tuned, o->against, e))) {
         fine = show(a, &c, e);
         comparison_free(&c);
     }
@@ -176,13 +175,17 @@ bool app_compare(App *a, Error *e)
     double *flop = NULL;
     if (!fit_suits(a, e))
         return app_misused(a);
+    if (o->along && (o->tuned || !o->out)) {
+        fail(e, o->tuned ? "--over and --tuned exclude each other" : "--over says what a picture shows: --out FILE");
+        return app_misused(a);
+    }
     if (!read_figure(a, &figure, e) || (o->out && !picture_sound(&picture, e) && !app_misused(a)))
         return false;
     for (size_t i = 0; i < a->command_line->argument_count; i++)
         if (is_table(a->command_line->arguments[i]))
             return compare_tables(a, &figure, e);
-    if (o->tuned) {
-        fail(e, "--tuned compares the rows of a sweep: name its table, runs/NAME/sweep.tsv");
+    if (o->tuned || o->along) {
+        fail(e, "--%s compares the rows of a sweep: name its table, runs/NAME/sweep.tsv", o->tuned ? "tuned" : "over");
         return app_misused(a);
     }
     bool fine = gather(a, &runs, e);

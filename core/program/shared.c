@@ -245,6 +245,7 @@ const Option shared_options[] = {
     {"at", 0, OPTION_TEXT, OPTION_HERE, COMPARE, AT(at), NULL, "LIMIT", "read each run up to steps=N, tokens=N, seconds=N or flop=N (default: to its end)"},
     {"against", 0, OPTION_PATH, OPTION_HERE, COMPARE, AT(against), NULL, "RUN", "compare with the group of this run, or with this row of a table (default: with the first)"},
     {"tuned", 0, OPTION_TEXT, OPTION_HERE, COMPARE, AT(tuned), NULL, "OPTION", "compare each row of a sweep's table at its best value of this option, such as lr"},
+    {"over", 0, OPTION_TEXT, OPTION_HERE, COMPARE, AT(along), NULL, "OPTION", "with --out: draw the figure over the values of this option of a sweep's table, such as lr, a line for each row"},
     {"format", 0, OPTION_CHOICE, OPTION_HERE, COMPARE, AT(format), "text", .choices = formats, "how to print the table"},
     {"fit", 0, OPTION_CHOICE, OPTION_HERE, COMPARE, AT(fit), "none", .choices = fits, "instead of comparing groups, fit a law to the last losses of all runs: how they fall with parameters, tokens and FLOP"},
     {"out", 0, OPTION_PATH, OPTION_HERE, COMPARE, AT(out), NULL, "FILE", "also draw the table: .png, .svg, .pdf or .txt, with its data beside it as .tsv"},

@@ -60,7 +60,7 @@ typedef struct SharedOptions {
     int over, log, plotted;
     bool apart, watch;
     /* comparisons */
-    const char *at, *against, *tuned;
+    const char *at, *against, *tuned, *along;
     int figure, format, fit;
     bool last, each;
     /* sweeps */

@@ -101,7 +101,7 @@ static bool print_comparison(const Sweep *s, Error *e)
     Comparison c;
     Buffer b = {0};
     bool fine = path ? results_add(&results, path, e) : memory_error(e, "a path", 1, 64);
-    if (fine && (fine = compare_results(&c, &f, &results, NULL, e))) {
+    if (fine && (fine = compare_results(&c, &f, &results, false, NULL, e))) {
         report_write(&b, &c, REPORT_TEXT);
         fine = app_print(&b, e);
         comparison_free(&c);

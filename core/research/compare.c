@@ -240,7 +240,7 @@ static bool is_of(const Result *r, const char *name)
 
 static bool compare_tables(Comparison *c, const Figure *f, const Results *r, const char *against, Error *e)
 {
-    *c = (Comparison){.figure = *f, .tuned = r->tuned};
+    *c = (Comparison){.figure = *f, .option = r->option};
     Log *logs = memory_get(r->count, sizeof *logs);
     const char **names = memory_get(r->count, sizeof *names);
     bool fine = (logs && names) || memory_error(e, "results of runs", r->count, sizeof *logs);
@@ -257,6 +257,10 @@ static bool compare_tables(Comparison *c, const Figure *f, const Results *r, con
     if (fine && first == r->count)
         fine = fail(e, "--against %s: not one of the groups compared", against);
     fine = fine && compare_logs(c, logs, names, r->count, c->legend.curve[first], e);
+    for (size_t i = 0; fine && i < r->count; i++) {
+        Group *g = group_of(c, c->legend.curve[i], c->legend.curve[first]);
+        g->row = r->run[i].row, g->setting = r->run[i].setting;
+    }
     memory_free(names);
     memory_free(logs);
     if (!fine)
@@ -286,17 +290,17 @@ static Others others_of(const Comparison *tried, const Results *r, size_t i)
             continue;
         const Group *a = group_of(tried, tried->legend.curve[j], 0), *b = group_of(tried, tried->legend.curve[i], 0);
         o.better = o.better || beats(&tried->figure, a, b) || (a < b && !beats(&tried->figure, b, a));
-        o.smaller = o.smaller || r->run[j].tuned < run->tuned;
-        o.larger = o.larger || r->run[j].tuned > run->tuned;
+        o.smaller = o.smaller || r->run[j].setting < run->setting;
+        o.larger = o.larger || r->run[j].setting > run->setting;
     }
     return o;
 }
 
-bool compare_results(Comparison *c, const Figure *f, const Results *r, const char *against, Error *e)
+bool compare_results(Comparison *c, const Figure *f, const Results *r, bool tuned, const char *against, Error *e)
 {
     Comparison tried;
-    Results best = {.tuned = r->tuned};
-    if (!r->tuned)
+    Results best = {.option = r->option};
+    if (!tuned)
         return compare_tables(c, f, r, against, e);
     if (!compare_tables(&tried, f, r, NULL, e))
         return false;
@@ -309,6 +313,7 @@ bool compare_results(Comparison *c, const Figure *f, const Results *r, const cha
             best.run[best.count++] = r->run[i];
     }
     fine = fine && compare_tables(c, f, &best, against, e);
+    c->tuned = fine;
     for (size_t i = 0; fine && i < c->groups; i++)
         for (size_t k = 0; k < best.count; k++)
             if (strcmp(best.run[k].group, c->group[i].label) == 0)

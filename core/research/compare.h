@@ -43,6 +43,8 @@ typedef struct Group {
     double welch_p, paired_p;      /* corrected for all comparisons in the table */
     size_t pairs, needed;          /* needed: seeds per group, to find such a difference; 0: unknown */
     bool at_end;                   /* the tuned option's value is the smallest or largest that the row tried */
+    const char *row;               /* of a table that names an option; NULL: it is none */
+    double setting;                /* the option's value; NaN: it is no number */
 } Group;
 
 typedef struct Comparison {
@@ -51,15 +53,16 @@ typedef struct Comparison {
     char unit[48]; /* of the losses; "": a table does not say */
     Group *group;  /* [groups], the reference first */
     size_t groups;
-    const char *tuned; /* each row of a table is at the best value of this option; NULL: all groups are there */
+    const char *option; /* of a table, whose values differ within rows; NULL: none is named */
+    bool tuned;         /* each row is there at the option's best value alone */
 } Comparison;
 
 /* Compares all runs; against: one of them, whose group is the reference (NULL: that of the first run). */
 bool compare_runs(Comparison *c, const Figure *f, const char *const *runs, size_t count, const char *against, Error *e);
 
-/* The same of runs in tables of sweeps, whose groups are called by their rows; against: one of these names. Where the
- * results tune an option, only the best group of each row is compared, and against may be the row. */
-bool compare_results(Comparison *c, const Figure *f, const Results *r, const char *against, Error *e);
+/* The same of runs in tables of sweeps, which c refers to; groups are called by their rows; against: one of these names.
+ * tuned: only the group with the best value of the option is compared of each row, and against may be the row. */
+bool compare_results(Comparison *c, const Figure *f, const Results *r, bool tuned, const char *against, Error *e);
 void comparison_free(Comparison *c);
 
 #endif

@@ -189,7 +189,7 @@ static void add_words(Buffer *b, const Comparison *c, const char *start)
                      start, compared, compared > 1 ? "s" : "", start);
     if (!c->tuned)
         return;
-    buffer_print(b, "%seach row is at its best %s of those tried", start, c->tuned);
+    buffer_print(b, "%seach row is at its best %s of those tried", start, c->option);
     const char *before = ", which is the smallest or the largest in ";
     for (const Group *g = c->group; g < c->group + c->groups; g++)
         if (g->at_end) {
@@ -292,6 +292,16 @@ void report_write(Buffer *b, const Comparison *c, ReportFormat format)
         write_table(b, c, format);
 }
 
+/* A group's mean and the two ends of its interval. */
+static void add_ends(Buffer *b, const Group *g)
+{
+    const double margin = isnan(g->margin) ? 0 : g->margin;
+    add_number(b, g->moments.mean);
+    add_number(b, g->moments.mean - margin);
+    add_number(b, g->moments.mean + margin);
+    buffer_print(b, "\n");
+}
+
 void report_picture(Buffer *b, const Comparison *c)
 {
     figure_name(b, &c->figure, c->unit);
@@ -304,9 +314,38 @@ void report_picture(Buffer *b, const Comparison *c)
         const Group *g = &c->group[i];
         picture_text(b, *g->label ? g->label : "all runs", *g->label ? strlen(g->label) : 8, false);
         buffer_print(b, "\t%zu", i + 1);
-        add_number(b, g->moments.mean);
-        add_number(b, isnan(g->margin) ? g->moments.mean : g->moments.mean - g->margin);
-        add_number(b, isnan(g->margin) ? g->moments.mean : g->moments.mean + g->margin);
-        buffer_print(b, "\n");
+        add_ends(b, g);
     }
+}
+
+/* The group of a row at the smallest setting above this one; NULL: there is none. */
+static const Group *next_on(const Comparison *c, const char *row, double setting)
+{
+    const Group *next = NULL;
+    for (const Group *g = c->group; g < c->group + c->groups; g++)
+        if (g->count && strcmp(g->row, row) == 0 && g->setting > setting && (!next || g->setting < next->setting))
+            next = g;
+    return next;
+}
+
+bool report_lines(Buffer *b, const Comparison *c)
+{
+    size_t lines = 0;
+    for (const Group *g = c->group; g < c->group + c->groups; g++) {
+        const Group *first = c->group, *at = next_on(c, g->row, -INFINITY);
+        while (strcmp(first->row, g->row) != 0)
+            first++;
+        if (first < g || !at)
+            continue;
+        buffer_print(b, lines++ ? "\n\n" : "");
+        picture_text(b, *g->row ? g->row : "all runs", *g->row ? strlen(g->row) : 8, false);
+        buffer_print(b, "\t");
+        figure_name(b, &c->figure, c->unit);
+        buffer_print(b, "\t%s\n", c->option);
+        for (; at; at = next_on(c, g->row, at->setting)) {
+            buffer_print(b, "%.10g", at->setting);
+            add_ends(b, at);
+        }
+    }
+    return lines > 0;
 }

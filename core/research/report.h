@@ -13,4 +13,8 @@ void report_write(Buffer *b, const Comparison *c, ReportFormat format);
 /* The data of plots/compare.gp: each run's value, then each group's mean and interval. */
 void report_picture(Buffer *b, const Comparison *c);
 
+/* The data of plots/over.gp, of a comparison whose table names an option: for each row a block of lines, the option's
+ * value, the mean and its interval. False: no value is a number. */
+bool report_lines(Buffer *b, const Comparison *c);
+
 #endif

@@ -16,7 +16,7 @@ const ResultFigure result_figures[RESULT_FIGURES] = {{"validation", LOG_VALID},
 
 /* ---- columns: run, the options that vary, seed, state, and what the run came to */
 
-typedef enum What { NOTHING, RUN, TUNED, SEED, STATE, STEPS, TOKENS, SECONDS, VALUE } What;
+typedef enum What { NOTHING, RUN, OPTION, SEED, STATE, STEPS, TOKENS, SECONDS, VALUE } What;
 
 typedef struct Column {
     What what;
@@ -29,7 +29,7 @@ enum { MOST = 256 };
 typedef struct Columns {
     Column column[MOST];
     size_t count;
-    bool seed, tuned;
+    bool seed, option;
 } Columns;
 
 static bool is(const Field *f, const char *first, const char *second)
@@ -56,8 +56,8 @@ static Column column_of(const Field *f)
     return is(f, "last ", "training loss") ? (Column){VALUE, LOG_LOSS, true, true} : (Column){.what = NOTHING};
 }
 
-/* tuned: the option that is; "": none */
-static bool read_header(Columns *c, const char *tuned, const char *line, size_t size, const char *path, Error *e)
+/* option: "": none */
+static bool read_header(Columns *c, const char *option, const char *line, size_t size, const char *path, Error *e)
 {
     size_t at = 0;
     *c = (Columns){.count = 0};
@@ -67,9 +67,9 @@ static bool read_header(Columns *c, const char *tuned, const char *line, size_t 
             c->seed = true;
         } else if (c->seed)
             c->column[c->count] = column_of(&f);
-        else if (c->count && !c->tuned && is(&f, tuned, "")) {
-            c->column[c->count] = (Column){.what = TUNED};
-            c->tuned = true;
+        else if (c->count && !c->option && is(&f, option, "")) {
+            c->column[c->count] = (Column){.what = OPTION};
+            c->option = true;
         } else /* an option may be called like a figure */
             c->column[c->count] = (Column){.what = c->count == 0 && is(&f, "run", "") ? RUN : NOTHING};
         c->count++;
@@ -77,7 +77,7 @@ static bool read_header(Columns *c, const char *tuned, const char *line, size_t 
     if (!c->seed || c->column[0].what != RUN)
         return fail(e, "%s is not the table of a sweep: its first line does not begin with 'run' and name a 'seed'",
                     path);
-    return c->tuned || !*tuned || fail(e, "--tuned %s: %s has no such column before 'seed'", tuned, path);
+    return c->option || !*option || fail(e, "%s has no column '%s' before 'seed'", path, option);
 }
 
 /* ---- runs */
@@ -98,8 +98,8 @@ static bool read_field(Result *r, const Column *c, const Field *f)
     double value;
     if (c->what == STATE)
         r->log.count = is(f, "done", "") ? 2 : 0;
-    else if (c->what == TUNED)
-        r->tuned = field_number(&value, f) ? value : NAN;
+    else if (c->what == OPTION)
+        r->setting = field_number(&value, f) ? value : NAN;
     else if (c->what != NOTHING && c->what != RUN) {
         if (!field_number(&value, f) || (c->what == SEED && isnan(value)))
             return false;
@@ -162,17 +162,17 @@ static bool name_row(Result *r, const char *option, const Field *value, Error *e
     return true;
 }
 
-static bool read_fields(Result *r, const Columns *c, const char *tuned, const char *line, size_t size, Error *e)
+static bool read_fields(Result *r, const Columns *c, const char *option, const char *line, size_t size, Error *e)
 {
     size_t at = 0, column = 0;
     Field value = {0};
     for (Field f; column < c->count && field_next(&f, line, size, &at); column++) {
         if (!read_field(r, &c->column[column], &f))
             return fail(e, "field %zu is not a number", column + 1);
-        if (c->column[column].what == TUNED)
+        if (c->column[column].what == OPTION)
             value = f;
     }
-    return column == c->count ? name_group(r, line, size, e) && (!tuned || name_row(r, tuned, &value, e))
+    return column == c->count ? name_group(r, line, size, e) && (!option || name_row(r, option, &value, e))
                               : fail(e, "expected %zu fields, as in the first line", c->count);
 }
 
@@ -181,7 +181,7 @@ static bool add_line(Results *all, const Columns *c, const char *line, size_t si
     if (!memory_grow(&all->run, &all->capacity, all->count + 1, sizeof *all->run, "runs", e))
         return false;
     Result *r = &all->run[all->count];
-    *r = (Result){.tuned = NAN, .log.line = memory_get(2, sizeof *r->log.line)};
+    *r = (Result){.setting = NAN, .log.line = memory_get(2, sizeof *r->log.line)};
     if (!r->log.line)
         return memory_error(e, "a run's figures", 2, sizeof *r->log.line);
     for (int i = 0; i < 2; i++) {
@@ -190,7 +190,7 @@ static bool add_line(Results *all, const Columns *c, const char *line, size_t si
             r->log.line[i].value[j] = NAN;
     }
     all->count++;
-    if (!read_fields(r, c, all->tuned, line, size, e))
+    if (!read_fields(r, c, all->option, line, size, e))
         return false;
     for (const Result *other = all->run; other < r; other++)
         if (other->seed == r->seed && strcmp(other->group, r->group) == 0)
@@ -211,8 +211,8 @@ static bool take_line(void *context, const FileLine *line, Error *e)
     if (!line->ended)
         return true;
     if (line->number == 1)
-        return r->header = read_header(&r->columns, r->results->tuned ? r->results->tuned : "", line->text, line->size,
-                                       line->path, e);
+        return r->header = read_header(&r->columns, r->results->option ? r->results->option : "", line->text,
+                                       line->size, line->path, e);
     return add_line(r->results, &r->columns, line->text, line->size, &why) ||
            fail(e, "%s, line %zu: %s", line->path, line->number, why.text);
 }

@@ -15,9 +15,9 @@ enum { RESULT_FIGURES = 5 };
 extern const ResultFigure result_figures[RESULT_FIGURES];
 
 typedef struct Result {
-    char *group;  /* the run's name without its seed: "dim 64-lr0.1" of "dim 64-lr0.1-s2" */
-    char *row;    /* and without the tuned option: "dim 64"; NULL: none is tuned */
-    double tuned; /* the option's value; NaN: it is no number */
+    char *group;    /* the run's name without its seed: "dim 64-lr0.1" of "dim 64-lr0.1-s2" */
+    char *row;      /* and without the option: "dim 64"; NULL: none is named */
+    double setting; /* the option's value; NaN: it is no number */
     int64_t seed;
     Log log; /* two lines: best values, and last values at the run's end; none: the run has no figures */
 } Result;
@@ -25,7 +25,7 @@ typedef struct Result {
 typedef struct Results {
     Result *run;
     size_t count, capacity;
-    const char *tuned; /* the option whose values are only tried, to be set before tables are added; NULL: none */
+    const char *option; /* one that varies within rows, to be set before tables are added; NULL: none */
 } Results;
 
 /* Adds the runs of a table to those of earlier tables, which no run may repeat. */

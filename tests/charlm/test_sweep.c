@@ -92,6 +92,12 @@ START_TEST(a_sweep_trains_compares_and_makes_its_table_anew)
     said_free(&of_table);
     refused(1, "is not a table, but others are", "compare %s/runs/sweep.tsv %s/runs", folder, folder);
     refused(2, "--at needs the logs of runs", "compare %s/runs/sweep.tsv --at steps=3", folder);
+    refused(1, "--over norm: no run has a number there", "compare %s/runs/sweep.tsv --over norm --out %s/o.svg", folder,
+            folder);
+    refused(2, "--over says what a picture shows: --out FILE", "compare %s/runs/sweep.tsv --over ff", folder);
+    refused(2, "--over and --tuned exclude each other", "compare %s/runs/sweep.tsv --over ff --tuned ff --out x.svg",
+            folder);
+    refused(2, "--over compares the rows of a sweep", "compare %s/runs --over ff --out %s/o.svg", folder, folder);
 
     write_in(folder, "runs/sweep.tsv", "run\tnonsense\n", 13); /* a changed one is written anew */
     s = sweep(folder, "--json -q");

@@ -289,10 +289,26 @@ START_TEST(groups_of_runs)
     ck_assert(!file_exists(place("more")) && !file_exists("more"));
 }
 
+/* A single point, values that lie far apart, and more rows than there are colours. */
+START_TEST(rows_over_an_option)
+{
+    Buffer one = {0}, many = {0};
+    if (!can_draw("rows_over_an_option"))
+        return;
+    buffer_print(&one, "a b\taccuracy, the best of each run\texamples\n100\t0.5\t0.5\t0.5\n");
+    draws("over", &one, 4, false, NULL);
+    for (int row = 0; row < 10; row++) {
+        buffer_print(&many, "%srow'%d\tloss\tlr\n", row ? "\n\n" : "", row);
+        for (int k = 0; k < 3; k++)
+            buffer_print(&many, "%g\t%d\t%g\t%g\n", 0.001 * (1 << (3 * k)), row + k, row + k - 0.5, row + k + 0.25);
+    }
+    draws("over", &many, 4, false, NULL);
+}
+
 START_TEST(an_empty_file_is_refused_in_a_line)
 {
-    static const char *const scripts[] = {"heads",      "words",   "describe", "tables",
-                                          "embeddings", "lengths", "coverage", "smoothing"};
+    static const char *const scripts[] = {"heads",   "words",    "describe",  "tables", "embeddings",
+                                          "lengths", "coverage", "smoothing", "over"};
     Error e;
     if (!can_draw("an_empty_file_is_refused_in_a_line"))
         return;
@@ -312,6 +328,7 @@ static const Test tests[] = {TEST_SLOW(maps_of_heads, 300),
                              TEST_SLOW(what_many_heads_do, 200),
                              TEST_SLOW(lengths_coverage_and_smoothing, 200),
                              TEST_SLOW(groups_of_runs, 100),
+                             TEST_SLOW(rows_over_an_option, 100),
                              TEST_SLOW(an_empty_file_is_refused_in_a_line, 100)};
 
 int main(int argc, char **argv) { return suite_run("plot/scripts", tests, sizeof tests / sizeof *tests, argc, argv); }

@@ -238,7 +238,7 @@ START_TEST(tables_of_sweeps_are_compared)
     Error e;
     ck_done(results_add(&r, text_file("1.tsv", first), &e), e);
     ck_done(results_add(&r, text_file("2.tsv", second), &e), e);
-    ck_done(compare_results(&c, &f, &r, "words", &e), e);
+    ck_done(compare_results(&c, &f, &r, false, "words", &e), e);
     const Group *words = &c.group[0], *ab = &c.group[1];
     ck_assert(c.groups == 2 && !strcmp(words->label, "words") && !strcmp(ab->label, "a b"));
     ck_assert(words->count == 2 && words->without == 1 && words->value[0] == 2 && words->value[1] == 2.5);
@@ -246,15 +246,44 @@ START_TEST(tables_of_sweeps_are_compared)
     ck_assert(ab->steps == 20 && ab->tokens == 200 && ab->seconds == 6 && ab->pairs == 2);
     comparison_free(&c);
     f = (Figure){.column = LOG_BLEU, .last = true};
-    ck_done(compare_results(&c, &f, &r, NULL, &e), e);
+    ck_done(compare_results(&c, &f, &r, false, NULL, &e), e);
     ck_assert(c.group[0].value[0] == 22 && c.group[0].value[1] == 10 && c.group[1].count == 0);
     comparison_free(&c);
     f.column = LOG_LOSS;
-    ck_done(compare_results(&c, &f, &r, NULL, &e), e);
+    ck_done(compare_results(&c, &f, &r, false, NULL, &e), e);
     ck_assert(c.group[0].value[0] == 2 && c.group[1].value[0] == 1);
     comparison_free(&c);
-    ck_assert(!compare_results(&c, &f, &r, "a", &e));
+    ck_assert(!compare_results(&c, &f, &r, false, "a", &e));
     ck_assert_str_eq(e.text, "--against a: not one of the groups compared");
+    results_free(&r);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+
+/* Each row's values in their order, whatever that of the table: neither runs without a number there nor failed ones. */
+START_TEST(rows_are_lines_over_an_option)
+{
+    static const char table[] = "run\tnorm\tlr\tseed\tstate\tbest validation\n"
+                                "a-lr4e-3-s1\tpre\t4e-3\t1\tdone\t1\na-lr4e-3-s2\tpre\t4e-3\t2\tdone\t1\n"
+                                "b-lr1e-3-s1\tpost\t1e-3\t1\tdone\t5\nc-s1\tpost\t\t1\tdone\t7\n"
+                                "a-lr1e-3-s1\tpre\t1e-3\t1\tdone\t3\na-lr2e-3-s1\tpre\t2e-3\t1\tfailed: x\t\n";
+    Results r = {.option = "lr"};
+    Comparison c;
+    const Figure f = {.column = LOG_VALID};
+    Buffer text = {0};
+    Error e;
+    ck_done(results_add(&r, text_file("over.tsv", table), &e), e);
+    ck_done(compare_results(&c, &f, &r, false, "b-lr1e-3", &e), e);
+    ck_assert(report_lines(&text, &c));
+    ck_assert_str_eq(text.text, "b\tvalidation loss, the best of each run\tlr\n0.001\t5\t5\t5\n\n\n"
+                                "a\tvalidation loss, the best of each run\tlr\n0.001\t3\t3\t3\n0.004\t1\t1\t1\n");
+    buffer_free(&text);
+    comparison_free(&c);
+    results_free(&r);
+    r = (Results){.option = "norm"};
+    ck_done(results_add(&r, text_file("over.tsv", table), &e), e);
+    ck_done(compare_results(&c, &f, &r, false, NULL, &e), e);
+    ck_assert(!report_lines(&text, &c) && !text.size);
+    comparison_free(&c);
     results_free(&r);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
@@ -272,13 +301,13 @@ START_TEST(rows_are_compared_at_their_best_value)
                                 "c-s1\tpost\t\t1\tdone\t7\n"
                                 "d-lr1e-3-s1\tpost\t1e-3\t1\tfailed: x\t\nd-lr2e-3-s1\tpost\t2e-3\t1\tfailed: x\t\n";
     static const char *const labels[] = {"lr2e-3-b", "a-lr2e-3", "c", "d-lr1e-3"};
-    Results r = {.tuned = "lr"};
+    Results r = {.option = "lr"};
     Comparison c;
     const Figure f = {.column = LOG_VALID};
     Buffer text = {0};
     Error e;
     ck_done(results_add(&r, text_file("tuned.tsv", table), &e), e);
-    ck_done(compare_results(&c, &f, &r, "b", &e), e);
+    ck_done(compare_results(&c, &f, &r, true, "b", &e), e);
     ck_assert_uint_eq(c.groups, 4);
     for (size_t i = 0; i < 4; i++)
         ck_assert_str_eq(c.group[i].label, labels[i]);
@@ -290,12 +319,12 @@ START_TEST(rows_are_compared_at_their_best_value)
                                 "lr2e-3-b\n"));
     buffer_free(&text);
     comparison_free(&c);
-    ck_assert(!compare_results(&c, &f, &r, "a-lr1e-3", &e));
+    ck_assert(!compare_results(&c, &f, &r, true, "a-lr1e-3", &e));
     ck_assert_str_eq(e.text, "--against a-lr1e-3: not one of the groups compared");
     results_free(&r);
-    r = (Results){.tuned = "dim"};
+    r = (Results){.option = "dim"};
     ck_assert(!results_add(&r, text_file("tuned.tsv", table), &e));
-    ck_assert(strstr(e.text, "--tuned dim: ") && strstr(e.text, " has no such column before 'seed'"));
+    ck_assert(strstr(e.text, " has no column 'dim' before 'seed'"));
     results_free(&r);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
@@ -309,7 +338,7 @@ START_TEST(runs_that_only_differ_in_their_seed_are_one_group)
     const Figure f = {.column = LOG_VALID};
     Error e;
     ck_done(results_add(&r, text_file("seeds.tsv", table), &e), e);
-    ck_done(compare_results(&c, &f, &r, NULL, &e), e);
+    ck_done(compare_results(&c, &f, &r, false, NULL, &e), e);
     ck_assert(c.groups == 1 && c.group[0].count == 2 && c.group[0].value[0] == 3 && c.group[0].value[1] == 2);
     ck_assert_str_eq(c.group[0].label, "");
     comparison_free(&c);
@@ -346,7 +375,7 @@ static bool compare_table_and_free(void *path, Error *e)
     const Figure f = {.column = LOG_VALID};
     Results r = {0};
     Comparison c;
-    const bool fine = results_add(&r, path, e) && compare_results(&c, &f, &r, NULL, e);
+    const bool fine = results_add(&r, path, e) && compare_results(&c, &f, &r, false, NULL, e);
     if (fine)
         comparison_free(&c);
     results_free(&r);
@@ -383,6 +412,7 @@ static const Test tests[] = {
     TEST(names_are_no_commands_of_latex_or_markdown),
     TEST(groups_are_drawn),
     TEST(tables_of_sweeps_are_compared),
+    TEST(rows_are_lines_over_an_option),
     TEST(rows_are_compared_at_their_best_value),
     TEST(runs_that_only_differ_in_their_seed_are_one_group),
     TEST(what_is_no_table_is_said),
