@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/thread.h"
 #include "base/utf8.h"
 #include "core/run/json.h"
 #include "core/run/run.h"
@@ -300,28 +301,72 @@ static void put_parameter(const SavedBlock *to, const Parameter *p, const Kernel
                   (const char *)values + from * k->real, (end - from) * k->real);
 }
 
-/* Reads one block, each tensor under prefix + name, into the device's memory: straight where that is this process's own
- * and has all of a block. */
-static bool read_block(const Source *from, const SavedBlock *to, const Kernels *k, Stream *s, Error *e)
+/* One block, each tensor under prefix + name, read by several workers: each reads every so many parameters straight into
+ * the block. Alone, a worker may also read each into a place of its own, from where it goes to the device. */
+enum { READERS = 2, READ_TOGETHER = 4 << 20 /* bytes: below, threads take longer to start than they save */ };
+
+typedef struct Reading {
+    const Source *from;
+    const SavedBlock *to;
+    const Kernels *k;
+    Stream *s;
+    size_t readers;
+    void *values;           /* [the largest parameter]; NULL: straight */
+    size_t failed[READERS]; /* which parameter each worker could not read; all read: their number */
+    Error error[READERS];
+} Reading;
+
+static bool is_read(const Reading *r, size_t i)
 {
-    const Optimizer *o = from->optimizer;
-    const Parameters *p = to->layout;
-    const bool straight = k->on_host && !to->divided;
-    size_t largest = parameters_largest(p);
-    void *values = straight ? NULL : memory_get(largest, k->real);
-    bool fine = straight || values || memory_error(e, "weights from a file", largest, k->real);
-    for (size_t i = 0; fine && i < p->count; i++) {
+    const Optimizer *o = r->from->optimizer;
+    const Parameter *p = r->to->layout->list[i];
+    return p->role != ROLE_CONSTANT && (!r->from->part || matches(r->from, p)) &&
+           (!o || optimizer_keeps(o, r->to->reals == o->block[1], i));
+}
+
+static void read_some(void *argument, size_t worker)
+{
+    Reading *r = argument;
+    const Parameters *p = r->to->layout;
+    bool fine = true;
+    for (size_t i = worker; fine && i < p->count; i += r->readers) {
         const Parameter *one = p->list[i];
-        if (one->role == ROLE_CONSTANT || (from->part && !matches(from, one)) ||
-            (o && !optimizer_keeps(o, to->reals == o->block[1], i)))
+        if (!is_read(r, i))
             continue;
-        fine = read_parameter(from, to->prefix, one, real_type(k),
-                              straight ? parameter_in(one, to->reals, k->real) : values, e);
-        if (fine && !straight)
-            put_parameter(to, one, k, s, values);
+        fine = read_parameter(r->from, r->to->prefix, one, real_type(r->k),
+                              r->values ? r->values : parameter_in(one, r->to->reals, r->k->real), &r->error[worker]);
+        if (!fine)
+            r->failed[worker] = i;
+        else if (r->values)
+            put_parameter(r->to, one, r->k, r->s, r->values);
     }
-    memory_free(values);
-    return fine;
+}
+
+/* What fails is the first parameter that cannot be read, however many workers there are. */
+static bool read_block(void *reading, Error *e)
+{
+    Reading *r = reading;
+    const Parameters *p = r->to->layout;
+    const size_t largest = parameters_largest(p), real = r->k->real;
+    const bool straight = r->k->on_host && !r->to->divided;
+    Pool *pool = NULL;
+    r->readers = straight && p->size * real >= READ_TOGETHER ? READERS : 1;
+    if (!straight && !(r->values = memory_get(largest, real)))
+        return memory_error(e, "weights from a file", largest, real);
+    for (size_t i = 0; i < r->readers; i++)
+        r->failed[i] = p->count;
+    const bool fine = pool_open(&pool, r->readers, false, e);
+    if (fine)
+        pool_run(pool, read_some, r);
+    pool_close(pool);
+    memory_free(r->values);
+    size_t first = p->count;
+    for (size_t i = 0; i < r->readers; i++)
+        if (r->failed[i] < first) {
+            first = r->failed[i];
+            *e = r->error[i];
+        }
+    return fine && first == p->count;
 }
 
 /* --- a part --- */
@@ -487,29 +532,16 @@ static bool note_agrees(const Source *from, const Parameters *p, const ModelNote
     return fine;
 }
 
-typedef struct Reading {
-    const Source *from;
-    const SavedBlock *block;
-    const Kernels *k;
-    Stream *s;
-} Reading;
-
-static bool read_meanwhile(void *reading, Error *e)
-{
-    const Reading *r = reading;
-    return read_block(r->from, r->block, r->k, r->s, e);
-}
-
 bool weights_read(Weights *w, Stream *s, const char *path, const char *const (*aliases)[2], const ModelNote *note,
                   WeightsPart *part, Error *e)
 {
     Source from = {.path = path, .aliases = aliases, .part = part};
     const Parameters *p = w->parameters;
-    Reading r = {&from, &(SavedBlock){"", p, w->reals, NULL, 0}, w->k, s};
+    Reading r = {.from = &from, .to = &(SavedBlock){"", p, w->reals, NULL, 0}, .k = w->k, .s = s};
     bool fine = safetensors_open(&from.file, path, e) &&
                 (!part || !part->map || safetensors_rename(from.file, part->map, e)) &&
                 (part ? compare_names(&from, p, e) : no_strangers(&from, p, e)) &&
-                sums_match_while(path, read_meanwhile, &r, e) && note_agrees(&from, p, note, e);
+                sums_match_while(path, read_block, &r, e) && note_agrees(&from, p, note, e);
     if (fine && w->numbers != w->reals)
         w->k->convert(s, w->numbers, w->reals, p->whole);
     safetensors_close(from.file);
@@ -567,14 +599,17 @@ static bool state_read(Trainer *c, const char *path, uint64_t wanted, Progressio
                 state_is_of(from.file, path, c->optimizer.kind, e);
     for (size_t i = 0; fine && i < saved_blocks(&c->optimizer); i++) {
         const SavedBlock block = saved_block(&c->optimizer, i);
-        fine = read_block(&from, &block, c->options.k, s, e);
+        fine = read_block(&(Reading){.from = &from, .to = &block, .k = c->options.k, .s = s}, e);
     }
     if (fine && c->average) {
         char name[sizeof c->parameters->list[0]->name + sizeof trained];
         snprintf(name, sizeof name, "%s%s", trained, c->parameters->list[0]->name);
         trainer_average_begins(c);
         if (safetensors_find(from.file, name)) /* else it was trained without an average so far */
-            fine = read_block(&from, &(SavedBlock){trained, c->parameters, c->weights.reals, NULL, 0}, c->options.k, s,
+            fine = read_block(&(Reading){.from = &from,
+                                         .to = &(SavedBlock){trained, c->parameters, c->weights.reals, NULL, 0},
+                                         .k = c->options.k,
+                                         .s = s},
                               e);
         if (fine && c->weights.numbers != c->weights.reals)
             c->options.k->convert(s, c->weights.numbers, c->weights.reals, c->parameters->whole);
