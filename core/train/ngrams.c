@@ -1,8 +1,8 @@
 /* See ngrams.h. */
 #include "core/train/ngrams.h"
 
-/* A number modulo the prime 2^31 - 1, then modulo the rows but the first: it begins as n; then each token, from the last one backwards,
- * multiplies it and is added, counted from 2, or 1 if there is none. */
+/* A number modulo the prime 2^31 - 1, then modulo the rows but the first. It begins as n; for each token, from the last
+ * one backwards, it is multiplied by a factor, and the token is added, counted from 2, or 1 if there is none. */
 int32_t ngram_row(const Ngrams *g, size_t n, const int32_t *ids, size_t at)
 {
     uint64_t hash = n;
