@@ -107,22 +107,19 @@ static const Setting minute[] = {
 
 /* What `pretrain` does unless it is told otherwise: BERT's training of a small pre-norm model without vectors for positions,
  * so that fine-tuning may read longer texts. */
+#define MASKED                                                                                                         \
+    {"heads", "4"}, {"context", "128"}, {"norm", "pre"}, {"activation", "gelu"}, {"bias", "yes"}, {"dropout", "0"},    \
+    {"positions", "rotary"}, {"distances", "none"}, {"tokens", "wordpiece"}, {"words", "16000"}, {"marks", "yes"},     \
+    {"tie", "yes"}, {"init", "gpt2"}, {"batch", "32"}, {"micro-batch", "8"}, {"mask-share", "0.2"},                    \
+    {"optimizer", "muon"}, {"lr", "1e-2"}, {"warmup", "100"}, {"schedule", "linear"}, {"betas", "0.9,0.98"},           \
+    {"decay", "0.01"}, {"smoothing", "0"}, {"clip", "1"}, {"eval-every", "1000"}
 static const Setting pretrain[] = {
-    {"dim", "128"}, {"heads", "4"}, {"depth", "4"}, {"ff", "512"}, {"context", "128"}, {"norm", "pre"},
-    {"activation", "gelu"}, {"bias", "yes"}, {"dropout", "0.1"}, {"positions", "rotary"}, {"distances", "none"},
-    {"tokens", "wordpiece"}, {"words", "8000"}, {"marks", "yes"}, {"tie", "yes"}, {"init", "gpt2"},
-    {"batch", "32"}, {"micro-batch", "8"}, {"lr", "1e-3"}, {"warmup", "200"}, {"schedule", "linear"},
-    {"betas", "0.9,0.98"}, {"decay", "0.01"}, {"smoothing", "0"}, {"clip", "1"}, {"epochs", "4"},
-    {"eval-every", "500"}, {"eval-texts", "500"}, {NULL, NULL}};
+    MASKED, {"dim", "128"}, {"depth", "3"}, {"ff", "512"}, {"epochs", "4"}, {"eval-texts", "500"}, {NULL, NULL}};
 
 /* The same for some hours of two cores, with time left to fine-tune. */
 static const Setting hours[] = {
-    {"dim", "256"}, {"heads", "4"}, {"depth", "4"}, {"ff", "1024"}, {"context", "128"}, {"norm", "pre"},
-    {"activation", "gelu"}, {"bias", "yes"}, {"dropout", "0.1"}, {"positions", "rotary"}, {"distances", "none"},
-    {"tokens", "wordpiece"}, {"words", "16000"}, {"marks", "yes"}, {"tie", "yes"}, {"init", "gpt2"},
-    {"batch", "64"}, {"micro-batch", "16"}, {"mask-share", "0.25"}, {"lr", "1e-3"}, {"warmup", "1000"},
-    {"schedule", "linear"}, {"betas", "0.9,0.98"}, {"decay", "0.01"}, {"smoothing", "0"}, {"clip", "1"},
-    {"epochs", "100"}, {"minutes", "270"}, {"eval-every", "1000"}, {"eval-texts", "1000"}, {NULL, NULL}};
+    MASKED, {"dim", "256"}, {"depth", "4"}, {"ff", "1024"}, {"epochs", "100"}, {"minutes", "270"},
+    {"eval-texts", "1000"}, {NULL, NULL}};
 
 /* `train --from` a pretrained run, whose model it has. */
 static const Setting finetune[] = {
@@ -145,7 +142,7 @@ static const Preset presets[] = {
     {"best", "1 block, 128 wide, small initial embeddings, much dropout", best},
     {"bag", "no block: the mean of vectors of words, pairs and triples, which knows no order beyond them", bag},
     {"minute", "a small model, trained for one minute", minute},
-    {"pretrain", "4 blocks, 128 wide, 8,000 subwords, a context of 128: what pretrain uses if no preset is given", pretrain},
+    {"pretrain", "3 blocks, 128 wide, 16,000 subwords, a context of 128: what pretrain uses if no preset is given", pretrain},
     {"hours", "pretrain for 4.5 hours of two cores: 4 blocks, 256 wide, 16,000 subwords", hours},
     {"finetune", "for train --from a pretrained run: three epochs at a low learning rate", finetune},
     {"bert", "12 blocks, 768 wide, 30,522 subwords: BERT's base model, with rates to fine-tune it", bert},
