@@ -9,10 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Dropout is BERT's, so that both runs have the same options. */
 #define SMALL                                                                                                          \
     "--dim 8 --heads 2 --depth 2 --ff 12 --context 24 --batch 4 --micro-batch 2 --workers 1 --norm post --no-cache "   \
     "--activation gelu-tanh --positions learned --distances none --minutes 0 --epochs 0 --steps 2 --words 120 "        \
-    "--init gpt2 --lr 1e-2 --embedding-norm --tokens bert --marks --norm-epsilon 1e-12 -q "
+    "--init gpt2 --lr 1e-2 --embedding-norm --tokens bert --marks --norm-epsilon 1e-12 --dropout 0.1 -q "
 #define BERT    SMALL "--segments "
 #define CLASSES "--pool first --pooler "
 
