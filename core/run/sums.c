@@ -8,26 +8,39 @@
 #include "core/run/run.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { HEXADECIMAL = 64, GAP = 2 /* blanks before a name */ };
 
 static const char sums_name[] = "SHA256SUMS";
 
+/* Of a file as it is in memory: a copy would take a fifth of the time. Nobody shortens a run's files, they are replaced. */
 static bool file_sum(const char *path, Sha256 *sum, Error *e)
 {
-    FILE *f = fopen(path, "rb");
+    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat about = {0};
     Sha256Sum s;
-    char block[1 << 16]; /* stays in a cache */
     sha256_begin(&s);
-    for (size_t got; f && (got = fread(block, 1, sizeof block, f)) > 0;)
-        sha256_add(&s, block, got);
-    bool done = (f && !ferror(f)) || fail(e, "cannot read %s: %s", path, strerror(errno));
-    if (f)
-        fclose(f);
+    bool done = file >= 0 && !fstat(file, &about);
+    const size_t size = (size_t)about.st_size;
+    if (done && size) {
+        void *bytes = mmap(NULL, size, PROT_READ, MAP_SHARED, file, 0);
+        done = bytes != MAP_FAILED;
+        if (done) {
+            sha256_add(&s, bytes, size);
+            munmap(bytes, size);
+        }
+    }
     *sum = sha256_end(&s);
+    if (!done)
+        fail(e, "cannot read %s: %s", path, strerror(errno));
+    if (file >= 0)
+        close(file);
     return done;
 }
 

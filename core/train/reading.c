@@ -3,7 +3,6 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/thread.h"
 #include "base/utf8.h"
 #include "core/run/json.h"
 
@@ -127,8 +126,6 @@ static void put_parameter(const SavedBlock *to, const Parameter *p, const Kernel
                   (const char *)values + from * k->real, (end - from) * k->real);
 }
 
-enum { READ_TOGETHER = 4 << 20 /* bytes: below, threads take longer to start than they save */ };
-
 static bool is_read(const Reading *r, size_t i)
 {
     const Optimizer *o = r->from->optimizer;
@@ -137,48 +134,27 @@ static bool is_read(const Reading *r, size_t i)
            (!o || optimizer_keeps(o, r->to->reals == o->block[1], i));
 }
 
-static void read_some(void *argument, size_t worker)
+bool read_block(void *reading, Error *e)
 {
-    Reading *r = argument;
+    const Reading *r = reading;
     const Parameters *p = r->to->layout;
+    const size_t largest = parameters_largest(p), real = r->k->real;
+    const bool straight = r->k->on_host && !r->to->divided;
+    void *values = straight ? NULL : memory_get(largest, real);
+    if (!straight && !values)
+        return memory_error(e, "weights from a file", largest, real);
     bool fine = true;
-    for (size_t i = worker; fine && i < p->count; i += r->readers) {
+    for (size_t i = 0; fine && i < p->count; i++) {
         const Parameter *one = p->list[i];
         if (!is_read(r, i))
             continue;
         fine = read_parameter(r->from, r->to->prefix, one, real_type(r->k),
-                              r->values ? r->values : parameter_in(one, r->to->reals, r->k->real), &r->error[worker]);
-        if (!fine)
-            r->failed[worker] = i;
-        else if (r->values)
-            put_parameter(r->to, one, r->k, r->s, r->values);
+                              straight ? parameter_in(one, r->to->reals, real) : values, e);
+        if (fine && !straight)
+            put_parameter(r->to, one, r->k, r->s, values);
     }
-}
-
-bool read_block(void *reading, Error *e)
-{
-    Reading *r = reading;
-    const Parameters *p = r->to->layout;
-    const size_t largest = parameters_largest(p), real = r->k->real;
-    const bool straight = r->k->on_host && !r->to->divided;
-    Pool *pool = NULL;
-    r->readers = straight && p->size * real >= READ_TOGETHER ? READERS : 1;
-    if (!straight && !(r->values = memory_get(largest, real)))
-        return memory_error(e, "weights from a file", largest, real);
-    for (size_t i = 0; i < r->readers; i++)
-        r->failed[i] = p->count;
-    const bool fine = pool_open(&pool, r->readers, false, e);
-    if (fine)
-        pool_run(pool, read_some, r);
-    pool_close(pool);
-    memory_free(r->values);
-    size_t first = p->count;
-    for (size_t i = 0; i < r->readers; i++)
-        if (r->failed[i] < first) {
-            first = r->failed[i];
-            *e = r->error[i];
-        }
-    return fine && first == p->count;
+    memory_free(values);
+    return fine;
 }
 
 /* --- a part --- */

@@ -24,22 +24,15 @@ typedef struct Source {
     const Optimizer *optimizer;      /* whose state that is; NULL: weights */
 } Source;
 
-enum { READERS = 2 };
-
-/* One block, each tensor under prefix + name. Of a large one in our own memory each of two workers reads every other
- * parameter, straight into the block; any other goes through a place for one parameter. */
+/* One block, each tensor under prefix + name: straight to its place where that is in our own memory and all of it is
+ * ours. */
 typedef struct Reading {
     const Source *from;
     const SavedBlock *to;
     const Kernels *k;
     Stream *s;
-    size_t readers;
-    void *values;           /* [the largest parameter]; NULL: straight */
-    size_t failed[READERS]; /* which parameter each worker could not read; all read: their number */
-    Error error[READERS];
 } Reading;
 
-/* reading: from, to, k and s of a Reading are set. The error is that of the first parameter that cannot be read. */
 bool read_block(void *reading, Error *e);
 
 #endif

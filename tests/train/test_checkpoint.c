@@ -70,43 +70,6 @@ START_TEST(what_was_saved_comes_back_to_the_bit)
     ck_assert_uint_eq(memory_in_use(), 0);
 }
 
-/* Enough for several to read, and in the end as if it were one: the same bits, and of two damaged parameters the first
- * is told. */
-START_TEST(several_readers_read_what_one_would)
-{
-    Error e;
-    TinyRun r;
-    TinyOptions o = tiny_standard;
-    const Progression at = {.step = 3};
-    Progression back;
-    o.dim = 512;
-    tiny_run_open(&r, run_path(), &o, &no_loop);
-    const Parameters *p = r.trainer.parameters;
-    float *reals = r.trainer.weights.reals;
-    ck_assert_uint_gt(p->size * sizeof *reals, 4 << 20);
-    float *before = everything(&r.trainer);
-    ck_done(checkpoint_save(r.run, &r.trainer, &r.loop.note, &at, false, &e), e);
-    memset(reals, 0, p->size * sizeof *reals);
-    ck_done(checkpoint_load(r.run, &r.trainer, 3, NULL, &back, &e), e);
-    float *after = everything(&r.trainer);
-    ck_assert(memcmp(before, after, 3 * p->size * sizeof *before) == 0);
-    for (size_t first = p->count; first-- > 0;) {
-        const Parameter *one = p->list[first];
-        char words[160];
-        reals[one->offset + one->count - 1] = NAN;
-        if (first % 5) /* all after it are damaged, too */
-            continue;
-        ck_done(checkpoint_save(r.run, &r.trainer, &r.loop.note, &(Progression){.step = 4}, false, &e), e);
-        ck_assert(!checkpoint_load(r.run, &r.trainer, 4, NULL, &back, &e));
-        snprintf(words, sizeof words, "%s: its value %zu is not finite", one->name, one->count);
-        ck_assert_msg(strstr(e.text, words), "%s", e.text);
-    }
-    memory_free(before);
-    memory_free(after);
-    tiny_run_close(&r);
-    ck_assert_uint_eq(memory_in_use(), 0);
-}
-
 /* On the cpu, where rows rest as soon as they are not read, at a rate as small as this and without decay; or where none
  * of them may. Returns how many steps they skipped. */
 static size_t open_resting(TinyRun *r, bool resting)
@@ -568,7 +531,6 @@ START_TEST(each_allocation_of_a_training_may_fail)
 }
 
 static const Test tests[] = {TEST(what_was_saved_comes_back_to_the_bit),
-                             TEST(several_readers_read_what_one_would),
                              TEST(lazy_rows_catch_up_before_they_are_saved),
                              TEST(a_missing_tensor_is_named),
                              TEST(a_tensor_too_many_is_named),
