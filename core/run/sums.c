@@ -19,7 +19,8 @@ enum { HEXADECIMAL = 64, GAP = 2 /* blanks before a name */ };
 
 static const char sums_name[] = "SHA256SUMS";
 
-/* Of a file as it is in memory: a copy would take a fifth of the time. Nobody shortens a run's files, they are replaced. */
+/* The file is mapped, because copying it first would take a sixth longer. Files of a run are replaced, never cut short,
+ * so its pages stay. */
 static bool file_sum(const char *path, Sha256 *sum, Error *e)
 {
     const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
