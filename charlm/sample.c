@@ -75,13 +75,19 @@ static bool find_prompt(Charlm *c, Buffer *prompt, Error *e)
     return !prompt->failed || fail(e, "out of memory for the prompt");
 }
 
-static bool print_text_json(const char *text, size_t size, double seconds, Error *e)
+static double rate(size_t count, double seconds) { return seconds > 0 ? (double)count / seconds : 0; }
+
+static bool print_text_json(const char *text, size_t size, const Sampling *s, Error *e)
 {
     Buffer b = {0};
     json_add_key(&b, "text");
     json_add_bytes(&b, text, size);
     json_add_member(&b, "characters", (double)size);
-    json_add_member(&b, "characters_per_s", seconds > 0 ? (double)size / seconds : 0);
+    json_add_member(&b, "characters_per_s", rate(size, s->seconds));
+    json_add_member(&b, "tokens", (double)s->length);
+    json_add_member(&b, "tokens_per_s", rate(s->length * s->texts, s->seconds));
+    json_add_member(&b, "prompt_tokens", (double)s->prompt);
+    json_add_member(&b, "prompt_tokens_per_s", rate(s->prompt, s->prompt_seconds));
     return json_print_members(&b, e);
 }
 
@@ -93,12 +99,12 @@ static void begin_text(const Charlm *c, Output *o, const Buffer *prompt)
         o->shown = utf8_head(o->all.text, o->all.size); /* of a character that nobody has */
 }
 
-static bool end_text(Output *o, size_t prompt, double seconds, Error *e)
+static bool end_text(Output *o, size_t prompt, const Sampling *s, Error *e)
 {
     if (o->all.failed)
         return fail(e, "out of memory for a sample");
     if (!o->stream)
-        return print_text_json(o->all.text + prompt, o->all.size - prompt, seconds, e);
+        return print_text_json(o->all.text + prompt, o->all.size - prompt, s, e);
     show(o, true);
     printf("\n");
     fflush(stdout); /* before what is said of it, where both go to one file */
@@ -122,12 +128,12 @@ static bool sample_some(const Charlm *c, Writer *w, const Buffer *prompt, size_t
         show(&text[0], false);
     bool fine = writer_write(w, &s, e);
     for (size_t i = 0; i < count; i++) {
-        fine = fine && end_text(&text[i], prompt->size, s.seconds, e);
+        fine = fine && end_text(&text[i], prompt->size, &s, e);
         buffer_free(&text[i].all);
     }
     if (fine && !v->shared.quiet)
-        fprintf(stderr, "%.0f %s/s\n", s.seconds > 0 ? (double)(v->length * count) / s.seconds : 0.0,
-                c->tokenizer.kind == TOKEN_BYTES ? "characters" : "tokens");
+        fprintf(stderr, "%.0f %s/s, after a prompt of %zu at %.0f\n", rate(s.length * count, s.seconds),
+                c->tokenizer.kind == TOKEN_BYTES ? "characters" : "tokens", s.prompt, rate(s.prompt, s.prompt_seconds));
     return fine;
 }
 

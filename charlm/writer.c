@@ -21,7 +21,8 @@ struct Writer {
     bool refilled;   /* since the prompt was read: it is no longer there */
     int32_t *prompt; /* [prompt_size] no more of it than the model reads */
     size_t prompt_size;
-    int32_t *text; /* [count, texts] prompt and what was written */
+    double prompt_seconds; /* to read it */
+    int32_t *text;         /* [count, texts] prompt and what was written */
     size_t count, capacity;
     int32_t *row; /* ids of one text, and before them those that its n-grams reach back to */
     Batch batch;
@@ -123,12 +124,14 @@ static bool read_prompt(Writer *w, Error *e)
 {
     const Kernels *k = w->w->tape.k;
     Stream *s = w->w->stream;
+    const double start = clock_seconds();
     begin_texts(w);
     if (!w->exact)
         cache_reset(&w->cache, s);
     w->held = 0;
     w->refilled = false;
     bool fine = read_on(w, 1, w->prompt_size, e);
+    w->prompt_seconds = clock_seconds() - start;
     memcpy(w->prompt_logits, w->logits, w->vocabulary * sizeof *w->logits);
     if (w->exact)
         return fine;
@@ -177,6 +180,8 @@ bool writer_write(Writer *w, Sampling *s, Error *e)
             fine = read_on(w, s->texts, 1, e);
     }
     s->seconds = clock_seconds() - start;
+    s->prompt = w->prompt_size;
+    s->prompt_seconds = w->prompt_seconds;
     return w->w->tape.k->finish(w->w->stream, e) && fine;
 }
 

@@ -29,7 +29,9 @@ typedef struct Sampling {
     uint32_t seed, number; /* of the first text: each has random numbers of its own */
     void (*write)(void *to, size_t text, int32_t id);
     void *to;
-    double seconds; /* result: from the first token written to the last */
+    double seconds;        /* result: from the first token written to the last */
+    size_t prompt;         /* result: its tokens, */
+    double prompt_seconds; /* and how long the writer read them */
 } Sampling;
 
 bool writer_write(Writer *w, Sampling *s, Error *e);

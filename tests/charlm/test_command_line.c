@@ -64,8 +64,10 @@ START_TEST(json_has_the_fields_that_scripts_rely_on)
     ck_assert(json_real(j, "bits_per_byte") > 3 && json_real(j, "bits_per_byte") < 8);
     json_free(j);
 
-    j = must_json("sample --run %s --length 50 --temperature 5 --json", run);
+    j = must_json("sample --run %s --prompt abc --length 50 --temperature 5 --json", run);
     ck_assert(json_get_text(j, "text") && json_real(j, "characters") == 50 && json_real(j, "characters_per_s") > 0);
+    ck_assert(json_real(j, "tokens") == 50 && json_real(j, "tokens_per_s") == json_real(j, "characters_per_s"));
+    ck_assert(json_real(j, "prompt_tokens") == 3 && json_real(j, "prompt_tokens_per_s") > 0);
     json_free(j);
 
     j = must_json("info --run %s --json", run);
