@@ -37,11 +37,9 @@ static void linear_few(void *argument, size_t member, size_t first, size_t end)
     }
 }
 
-static void linear_many(void *argument, size_t member, size_t first, size_t end)
+static MatmulShape linear_shape(const LinearWork *k)
 {
-    const LinearWork *k = argument;
-    size_t size = k->real_output ? sizeof(float) : sizeof(Number);
-    MatmulShape shape = {.m = end - first,
+    return (MatmulShape){.m = k->n,
                          .n = k->out,
                          .k = k->in,
                          .a_stride = k->in,
@@ -52,18 +50,40 @@ static void linear_many(void *argument, size_t member, size_t first, size_t end)
                          .relu = k->relu,
                          .inputs = ELEMENT,
                          .output = k->real_output ? ELEMENT_F32 : ELEMENT};
+}
+
+static void linear_positions(void *argument, size_t member, size_t first, size_t end)
+{
+    const LinearWork *k = argument;
+    const size_t size = k->real_output ? sizeof(float) : sizeof(Number);
+    MatmulShape shape = linear_shape(k);
+    shape.m = end - first;
     matmul_run(&k->s->matmul[member], &shape, (char *)k->y + first * k->out * size, k->x + first * k->in, k->w,
                k->bias);
+}
+
+/* Each member reads a part of w, not all of it. */
+static void linear_outputs(void *argument, size_t member, size_t first, size_t end)
+{
+    const LinearWork *k = argument;
+    const size_t size = k->real_output ? sizeof(float) : sizeof(Number);
+    MatmulShape shape = linear_shape(k);
+    shape.n = end - first;
+    matmul_run(&k->s->matmul[member], &shape, (char *)k->y + first * size, k->x, k->w + first * k->in,
+               k->bias ? k->bias + first : NULL);
 }
 
 static void linear_forward(Stream *s, void *y, bool real_output, const void *x, const void *w, const void *bias,
                            bool relu, size_t n, size_t in, size_t out)
 {
     LinearWork k = {s, y, real_output, relu, false, x, w, bias, n, in, out};
+    const MatmulShape all = linear_shape(&k);
     if (n <= FEW)
         stream_share_on(s, w, out * in * sizeof(Number), out, 16, linear_few, &k);
+    else if (n < out && matmul_is_ours(s->matmul, &all, w))
+        stream_share(s, out, 32, linear_outputs, &k);
     else
-        stream_share(s, n, 32, linear_many, &k);
+        stream_share(s, n, 32, linear_positions, &k);
 }
 
 /* dy becomes the gradient before ReLU, and dbias gains its sum, in one pass. */

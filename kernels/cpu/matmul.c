@@ -467,9 +467,9 @@ static void run_cut(Matmul *m, const MatmulShape *shape, void *c, const void *a,
     run(m, &rest, rest_c, rest_a, rest_b, bias);
 }
 
-/* Whether our own product is to do it. It needs no preparation. oneDNN has operands that do not change laid out once, and
+/* Our own product needs no preparation. oneDNN has operands that do not change laid out once, and
  * splits long sums. The gradient of a weight counts as short: ours splits it, too. */
-static bool ours(const Matmul *m, const MatmulShape *s, const void *b)
+bool matmul_is_ours(const Matmul *m, const MatmulShape *s, const void *b)
 {
     enum { LONG = 512 }; /* units of 32 bits */
     const bool held = (const char *)b >= m->held && (const char *)b < m->held_end,
@@ -482,7 +482,7 @@ void matmul_run(Matmul *m, const MatmulShape *shape, void *c, const void *a, con
 {
     if (!shape->m || !shape->n)
         return;
-    if (!shape->k || ours(m, shape, b))
+    if (!shape->k || matmul_is_ours(m, shape, b))
         run_blocked(m, shape, c, a, b, bias);
     else
         run_cut(m, shape, c, a, b, bias);

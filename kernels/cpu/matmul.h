@@ -41,6 +41,9 @@ void matmul_close(Matmul *m);
 /* Operands b in these bytes do not change any more: they are laid out for a product once, not each time. */
 void matmul_hold(Matmul *m, const void *from, size_t bytes);
 
+/* Whether our own product does that: then any part of c has the bits that it has in the whole. */
+bool matmul_is_ours(const Matmul *m, const MatmulShape *shape, const void *b);
+
 void matmul_run(Matmul *m, const MatmulShape *shape, void *c, const void *a, const void *b, const float *bias);
 
 #endif

@@ -24,6 +24,7 @@
 #define matmul_open     CPU_NAME(matmul_open, CPU_LEVEL)
 #define matmul_close    CPU_NAME(matmul_close, CPU_LEVEL)
 #define matmul_hold     CPU_NAME(matmul_hold, CPU_LEVEL)
+#define matmul_is_ours  CPU_NAME(matmul_is_ours, CPU_LEVEL)
 #define matmul_run      CPU_NAME(matmul_run, CPU_LEVEL)
 #define probe_bf16      CPU_NAME(probe_bf16, CPU_LEVEL)
 #define probe_onednn    CPU_NAME(probe_onednn, CPU_LEVEL)
