@@ -467,8 +467,8 @@ static void run_cut(Matmul *m, const MatmulShape *shape, void *c, const void *a,
     run(m, &rest, rest_c, rest_a, rest_b, bias);
 }
 
-/* Our own product needs no preparation. oneDNN has operands that do not change laid out once, and
- * splits long sums. The gradient of a weight counts as short: ours splits it, too. */
+/* Our own product needs no preparation. oneDNN has operands that do not change laid out once, and splits long sums. The
+ * gradient of a weight counts as short: ours splits it, too. */
 bool matmul_is_ours(const Matmul *m, const MatmulShape *s, const void *b)
 {
     enum { LONG = 512 }; /* units of 32 bits */
