@@ -156,6 +156,7 @@ Tensor *stack(Tape *t, const Stack *s, Tensor *x, Tensor *memory, const Attentio
     Tensor **read = arena_take(&t->host, s->depth * sizeof *read), *values = NULL; /* what each block reads */
     if (s->depth > 1 && s->block[1].attention.value_blend.own)
         values = block_values(t, &s->block[0], x);
+    const TapeMark before = tape_mark(t);
     for (size_t i = 0; i < s->depth; i++) {
         AttentionContext now = *context;
         if (is_skipped(s, i)) {
@@ -173,6 +174,7 @@ Tensor *stack(Tape *t, const Stack *s, Tensor *x, Tensor *memory, const Attentio
         now.query_subset = i + 1 == s->depth && !late ? only : NULL;
         read[i] = x = s->skip[i].own ? blend(t, &s->skip[i], x, read[skips_from(s, i)]) : x;
         x = block(t, &s->block[i], x, memory, &now);
+        x = s->skips ? x : tape_forget(t, before, x); /* no later block reads what this one did */
     }
     if (only && late)
         x = gather(t, x, only->index, only->positions);

@@ -238,6 +238,14 @@ Tensor *tape_parameter(Tape *t, const Parameter *p)
 
 /* --- segments --- */
 
+TapeMark tape_mark(const Tape *t) { return (TapeMark){t->memory.used, t->host.used}; }
+
+static void rewind_to(Tape *t, TapeMark mark)
+{
+    arena_rewind(&t->memory, mark.memory);
+    arena_rewind(&t->host, mark.host);
+}
+
 typedef struct SegmentNode {
     Node node;
     Segment fn;
@@ -267,7 +275,7 @@ static void hand_over(Tensor *made, Tensor *now)
 static void segment_backward(Tape *t, Node *node)
 {
     SegmentNode *n = (SegmentNode *)node;
-    size_t memory = t->memory.used, host = t->host.used;
+    TapeMark before = tape_mark(t);
     Node *outside = t->last;
     if (!has_gradient(n->y))
         return;
@@ -277,8 +285,7 @@ static void segment_backward(Tape *t, Node *node)
     t->second_pass = false;
     tape_backward(t);
     t->last = outside;
-    arena_rewind(&t->memory, memory);
-    arena_rewind(&t->host, host);
+    rewind_to(t, before);
 }
 
 /* x moves down to the beginning of what is free. */
@@ -296,19 +303,19 @@ static Tensor *move_down(Tape *t, const Tensor *x)
     return moved;
 }
 
-/* Forgets all that was taken since the marks but y and what is beside it; these move down there, the lowest first, so
- * that none is written over. */
-static Tensor *keep_only(Tape *t, const Tensor *y, size_t memory, size_t host)
+/* What stays moves down to the mark, the lowest first, so that none is written over. */
+Tensor *tape_forget(Tape *t, TapeMark since, Tensor *y)
 {
     enum { MOST = 3 };
+    if (t->recording)
+        return y;
     Tensor made[MOST], *kept[MOST + 1] = {NULL};
     size_t count = 0;
     for (; y; y = y->beside) {
         assert(count < MOST);
         made[count++] = *y;
     }
-    arena_rewind(&t->memory, memory);
-    arena_rewind(&t->host, host);
+    rewind_to(t, since);
     for (size_t done = 0; done < count; done++) {
         size_t lowest = MOST;
         for (size_t i = 0; i < count; i++)
@@ -334,9 +341,9 @@ Tensor *tape_segment(Tape *t, Segment fn, const void *args, size_t size, Tensor 
         n->args = memcpy(arena_take(&t->host, size), args, size);
         n->inputs = memcpy(arena_take(&t->host, count * sizeof *inputs), inputs, count * sizeof *inputs);
     }
-    size_t memory = t->memory.used, host = t->host.used;
+    TapeMark before = tape_mark(t);
     t->recording = false;
-    Tensor *y = keep_only(t, fn(t, args, inputs), memory, host);
+    Tensor *y = tape_forget(t, before, fn(t, args, inputs));
     t->recording = recording;
     if (n && y->wanted) {
         n->node = (Node){.backward = segment_backward, .before = t->last};

@@ -106,11 +106,19 @@ void tape_reset(Tape *t);
 size_t tape_finished_from(Tape *t);
 
 /* Runs a part of the network, y = fn(t, args, inputs), and by the tape's policy keeps its inside, drops it and runs it
- * again in the backward pass, or just drops it. What is `beside` y is kept with it. args (of `size` bytes) are copied. Every tensor that the inside reads
- * from outside is among inputs, and none of them is what it returns; the inside writes nothing outside, but for
- * caches, and holds no loss but one that its backward pass computes. What args and nodes point to must outlive the backward pass. */
+ * again in the backward pass, or just drops it. What is `beside` y is kept with it. args (of `size` bytes) are copied.
+ * Every tensor that the inside reads from outside is among inputs, and none of them is what it returns; the inside
+ * writes nothing outside, but for caches, and holds no loss but one that its backward pass computes. What args and
+ * nodes point to must outlive the backward pass. */
 typedef Tensor *(*Segment)(Tape *t, const void *args, Tensor *const *inputs);
 Tensor *tape_segment(Tape *t, Segment fn, const void *args, size_t size, Tensor *const *inputs, size_t count);
+
+/* Unless the tape records: forgets all tensors since the mark but y and what is beside it, and returns y where it is then. */
+typedef struct TapeMark {
+    size_t memory, host;
+} TapeMark;
+TapeMark tape_mark(const Tape *t);
+Tensor *tape_forget(Tape *t, TapeMark since, Tensor *y);
 
 /* For operations. */
 Tensor *tape_tensor(Tape *t, size_t rows, size_t columns, bool real, bool wanted);

@@ -131,23 +131,17 @@ static double pairs(size_t from, size_t length)
     return sum;
 }
 
-/* Two rows of 13 of which 1 and 4 positions are scored, counted by hand. */
-START_TEST(the_last_block_costs_keys_and_values_of_all_and_the_rest_of_what_is_scored)
+/* A walk over two rows of 13, of which 1 and 4 positions are scored. */
+static TapePlan walk(const SharedOptions *o, double *flop)
 {
-    const double n = 26, scored = 5, d = 24, f = 31;
-    const double block = 2 * n * (3 * d * d + d * d + 2 * d * f) + 4 * d * 2 * pairs(0, 13);
-    const double last = 2 * n * 2 * d * d + 2 * scored * (d * d + d * d + 2 * d * f) +
-                        4 * d * (pairs(12, 13) + pairs(9, 13));
     const Kernels *k = cost_kernels(NUMBER_F32);
-    SharedOptions o = small_options();
     Model m;
     Tape tape;
     Stream *s;
     DeviceRows rows;
     Error e;
     size_t count;
-    double flop = 0;
-    ck_done(model_open(&m, &o, BYTES, &e), e);
+    ck_done(model_open(&m, o, BYTES, &e), e);
     Batch b = random_batch((size_t[]){13, 13}, 2, 1);
     for (size_t i = 0; i < 26; i++)
         b.side[0].targets[i] = i == 12 || i >= 22 ? 1 : -1;
@@ -157,14 +151,43 @@ START_TEST(the_last_block_costs_keys_and_values_of_all_and_the_rest_of_what_is_s
     device_rows_upload(&rows, s, &b, 0, 2);
     model_logits(&tape, &m, rows.rows, NULL, rows_scored(rows.rows));
     const Cost *cost = cost_counted(s, &count);
+    *flop = 0;
     for (size_t i = 0; i < count; i++)
-        flop += cost[i].flop;
-    ck_assert_double_eq(flop, block + last + 2 * scored * d * BYTES);
+        *flop += cost[i].flop;
+    TapePlan plan = tape_plan(&tape);
     device_rows_close(&rows);
     tape_close(&tape);
     k->close(s);
     batch_close(&b);
     model_close(&m);
+    return plan;
+}
+
+START_TEST(the_last_block_costs_keys_and_values_of_all_and_the_rest_of_what_is_scored)
+{
+    const double n = 26, scored = 5, d = 24, f = 31;
+    const double block = 2 * n * (3 * d * d + d * d + 2 * d * f) + 4 * d * 2 * pairs(0, 13);
+    const double last = 2 * n * 2 * d * d + 2 * scored * (d * d + d * d + 2 * d * f) +
+                        4 * d * (pairs(12, 13) + pairs(9, 13));
+    SharedOptions o = small_options();
+    double flop;
+    walk(&o, &flop);
+    ck_assert_double_eq(flop, block + last + 2 * scored * d * BYTES);
+}
+
+/* Unless a later block reads it again, what a block has read is forgotten. */
+START_TEST(more_blocks_need_no_more_activations_where_nothing_is_recorded)
+{
+    SharedOptions o = small_options();
+    size_t needed[3];
+    double flop;
+    for (size_t i = 0; i < 3; i++) {
+        o.depth = i ? 6 : 3;
+        o.skip = i == 2 ? SKIP_X0 : SKIP_NONE;
+        needed[i] = walk(&o, &flop).memory;
+    }
+    ck_assert_uint_eq(needed[0], needed[1]);
+    ck_assert_uint_gt(needed[2], needed[1]);
 }
 
 /* --- scoring in a trainer: its tapes have room for whatever is scored --- */
@@ -263,6 +286,8 @@ int main(int argc, char **argv)
 {
     static const Test tests[] = {TEST_LOOP(scored_positions_alone_have_the_logits_that_they_have_among_all, KINDS),
                                  TEST(the_last_block_costs_keys_and_values_of_all_and_the_rest_of_what_is_scored),
+                                 TEST(more_blocks_need_no_more_activations_where_nothing_is_recorded),
+                                 TEST(more_blocks_need_no_more_activations_where_nothing_is_recorded),
                                  TEST_LOOP(a_trainer_has_room_for_any_tails, 4)};
     return suite_run("nn/scored", tests, sizeof tests / sizeof *tests, argc, argv);
 }
