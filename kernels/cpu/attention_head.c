@@ -10,8 +10,8 @@ typedef struct HeadView {
     Keys keys;
     size_t first_query, queries, head, b;
     size_t dk, dv, dk_wide, dv_wide; /* wide: rounded up to whole vectors */
-    size_t key_wide;
-    Range seen;  /* keys that any query sees: no other is looked at */
+    size_t key_wide;                 /* from one row of scores to the next: see wide_row */
+    Range seen;                      /* keys that any query sees: no other is looked at */
     bool terms;  /* there is more to a score than q . k, or keys have gaps: see score.c, which then finishes scores */
     float scale; /* what scores in scratch memory are still to be multiplied with */
     Strided q, k, v;
@@ -48,6 +48,10 @@ static Range keys_seen(const Attend *how, Keys keys, size_t first, size_t count)
     return seen.from < seen.to ? seen : (Range){0, 0};
 }
 
+/* Whole groups of FACTORS keys, and a vector more: rows whose lengths are powers of two would all begin in the same few
+ * sets of the first-level cache, and a column of them would not fit into these. */
+static size_t wide_row(size_t keys) { return round_up(keys, FACTORS) + WIDTH; }
+
 static HeadView head_view(const Attend *how, const StepState *state, Strided q, Strided k, Strided v, size_t b,
                           size_t head)
 {
@@ -68,7 +72,7 @@ static HeadView head_view(const Attend *how, const StepState *state, Strided q, 
     h.scale = h.terms ? 1 : (float)how->scale;
     h.dk_wide = round_up(h.dk, WIDTH);
     h.dv_wide = round_up(h.dv, WIDTH);
-    h.key_wide = round_up(h.keys.length, FACTORS);
+    h.key_wide = wide_row(h.keys.length);
     h.seen = keys_seen(how, h.keys, 0, h.queries);
     return h;
 }
@@ -170,7 +174,7 @@ static void lay_out_terms(HeadScratch *w, Unit **at, const Attend *how, size_t k
 static size_t lay_out(HeadScratch *w, Unit *at, const Attend *how, bool backward)
 {
     Unit *begin = at;
-    size_t keys = round_up(how->longest_key, FACTORS), dk = round_up(how->key_size, WIDTH);
+    size_t keys = wide_row(how->longest_key), dk = round_up(how->key_size, WIDTH);
     size_t dv = round_up(how->value_size, WIDTH);
     *w = (HeadScratch){.spans = carve(&at, (keys / FACTORS + 1) * (sizeof *w->spans / sizeof *at))};
     w->k_transposed = carve(&at, keys * dk);
@@ -217,7 +221,7 @@ static size_t keys_of_tile(const HeadView *h, const HeadScratch *w, size_t first
 {
     if (!keys_have_gaps(h->how)) {
         Range seen = keys_seen(h->how, h->keys, first, count);
-        w->spans[0] = (Range){seen.from / FACTORS * FACTORS, round_up(seen.to, TILE_COLUMNS)};
+        w->spans[0] = (Range){seen.from / FACTORS * FACTORS, round_up(seen.to, WIDTH)};
         return 1;
     }
     size_t n = 0;

@@ -3,8 +3,8 @@
  * Both operands are read as `units` along k (tile.h). b is packed, padded with zeros, in panels of PANEL columns:
  * [k units, PANEL]. A row panel of up to ROWS rows of a is multiplied by one panel of b after the other. Panels of b
  * stay in the second-level cache, the row panel in the first, and their product, a micro-tile [ROWS, PANEL] of c, in
- * registers while k runs. So a, b and c are each read from memory once; meanwhile the operands of the next micro-tiles
- * are prefetched.
+ * registers while k runs, in chunks if it is long. So a, b and c are each read from memory once; meanwhile the operands
+ * of the next micro-tiles are prefetched.
  *
  * a is read in place if its rows are stored in units: floats always are, pairs of bfloat16 are in rows of even length.
  * Otherwise the row panel is copied. Of a transposed a, units that follow each other along k are a row apart: if rows
@@ -365,21 +365,8 @@ static void group_product(const MatmulShape *s, void *c, const void *a, const vo
     }
 }
 
-static void product(const MatmulShape *s, void *c, const void *a, const void *b, const float *bias, Unit *packed)
-{
-    const size_t panel = units_of(s) * PANEL * sizeof(Unit), panels = (s->n + PANEL - 1) / PANEL;
-    const size_t most = panel && panel < tuning_now.panels ? tuning_now.panels / panel : 1;
-    Group g = {.packed = packed, .copied = packed + (panels < most ? panels : most) * PANEL * units_of(s)};
-    const size_t groups = (panels + most - 1) / most; /* of nearly equal size: each reads all of a */
-    for (size_t p = 0, i = 0; i < groups; i++, p += g.panels) {
-        g.first = p * PANEL;
-        g.panels = (i + 1) * panels / groups - p;
-        group_product(s, c, a, b, bias, &g);
-    }
-}
-
-/* Gradients of weights are sums over positions, and there may be more positions than a cache holds. Such a sum is split
- * into `count` chunks of k positions; the last has `rest` more. */
+/* A sum over k is split into `count` chunks of k numbers; the last has `rest` more. In floats that changes no bit: what a
+ * chunk leaves in c is where the next one begins. */
 typedef struct Chunks {
     size_t count, k, rest;
 } Chunks;
@@ -387,15 +374,38 @@ typedef struct Chunks {
 static Chunks chunks_of(const MatmulShape *s)
 {
     const size_t most = tuning_now.chunk * per_unit(s);
-    bool one = s->k <= most || !s->a_transposed || s->b_transposed || s->output != ELEMENT_F32 || s->bias || s->relu;
+    bool one = s->k <= most || s->output != ELEMENT_F32;
     size_t count = one ? 1 : (s->k + most - 1) / most, k = one ? s->k : s->k / count / 2 * 2;
     return (Chunks){count, k, s->k - count * k};
+}
+
+static size_t longest_units(const MatmulShape *s, const Chunks *chunks)
+{
+    return (chunks->k + chunks->rest + per_unit(s) - 1) / per_unit(s);
+}
+
+/* The part of c in a group's columns, chunk after chunk, so that it stays in the second-level cache. */
+static void group_of_chunks(const MatmulShape *s, void *c, const void *a, const void *b, const float *bias,
+                            const Group *g, const Chunks *chunks)
+{
+    const size_t a_step = (s->a_transposed ? s->a_stride : 1) * bytes_of(s),
+                 b_step = (s->b_transposed ? 1 : s->b_stride) * bytes_of(s);
+    for (size_t i = 0; i < chunks->count; i++) {
+        const size_t from = i * chunks->k;
+        const bool first = !i, last = i + 1 == chunks->count;
+        MatmulShape chunk = *s;
+        chunk.k = last ? s->k - from : chunks->k;
+        chunk.add = s->add || !first;
+        chunk.bias = s->bias && first;
+        chunk.relu = s->relu && last;
+        group_product(&chunk, c, (const char *)a + from * a_step, (const char *)b + from * b_step, bias, g);
+    }
 }
 
 size_t blocked_scratch(const MatmulShape *s)
 {
     const Chunks chunks = chunks_of(s);
-    const size_t units = (chunks.k + chunks.rest + 1) / per_unit(s), panel = units * PANEL * sizeof(Unit);
+    const size_t units = longest_units(s, &chunks), panel = units * PANEL * sizeof(Unit);
     const size_t all = round_up(s->n, PANEL) * units * sizeof(Unit);
     const size_t most = tuning_now.panels > panel ? tuning_now.panels : panel;
     return (all < most ? all : most) + (s->a_transposed ? TOGETHER : ROWS) * units * sizeof(Unit) + sizeof(Unit);
@@ -404,12 +414,14 @@ size_t blocked_scratch(const MatmulShape *s)
 void blocked_product(const MatmulShape *s, void *c, const void *a, const void *b, const float *bias, void *scratch)
 {
     const Chunks chunks = chunks_of(s);
-    const size_t bytes = chunks.k * bytes_of(s);
-    MatmulShape chunk = *s;
-    for (size_t p = 0; p < chunks.count; p++) {
-        chunk.k = p + 1 < chunks.count ? chunks.k : chunks.k + chunks.rest;
-        product(&chunk, c, (const char *)a + p * s->a_stride * bytes, (const char *)b + p * s->b_stride * bytes, bias,
-                scratch);
-        chunk.add = true;
+    const size_t units = longest_units(s, &chunks), panel = units * PANEL * sizeof(Unit);
+    const size_t panels = (s->n + PANEL - 1) / PANEL;
+    const size_t most = panel && panel < tuning_now.panels ? tuning_now.panels / panel : 1;
+    Group g = {.packed = scratch, .copied = (Unit *)scratch + (panels < most ? panels : most) * PANEL * units};
+    const size_t groups = (panels + most - 1) / most; /* of nearly equal size: each reads all of a */
+    for (size_t p = 0, i = 0; i < groups; i++, p += g.panels) {
+        g.first = p * PANEL;
+        g.panels = (i + 1) * panels / groups - p;
+        group_of_chunks(s, c, a, b, bias, &g, &chunks);
     }
 }

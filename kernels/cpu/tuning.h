@@ -6,8 +6,8 @@
  *     f32-short, f32-long, f32-held      own or onednn: sums of up to 512 numbers, longer ones, weights that do not change
  *     bf16-short, bf16-long, bf16-held   the same of bfloat16 (up to 1,024 numbers)
  *     bf16-by=dots or widening           the instruction for pairs, or products of f32 (a level without it only widens)
- *     chunk=UNITS                        the longest piece of the sum of a weight's gradient
- *     panels=KIB                         packed panels that are used together (bits do not depend on it)
+ *     chunk=UNITS                        the longest piece of a sum (bits do not depend on it, nor on the next)
+ *     panels=KIB                         packed panels that are used together
  *
  * ATTEND_TUNING in the environment pins some or all of them; its word `default` stands for what is best on the processor
  * that this was written on. Where nothing is pinned, what was stored is used, or a probe of less than 100 ms. */
