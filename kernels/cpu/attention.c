@@ -103,7 +103,7 @@ static void keep_weights(const HeadView *h, const float *s, size_t i)
 /* Y (+)= P V for the queries of a tile, whose weights are in p */
 static void tile_values(const HeadView *h, const HeadScratch *w, Range span, bool add, size_t count)
 {
-    tiles(w->y, h->dv_wide, add, w->p + span.from / PER_UNIT, h->key_wide / PER_UNIT, 1,
+    tiles(w->y, h->dv_wide, add, w->p + span.from / PER_UNIT, h->key_row / PER_UNIT, 1,
           w->v_pairs + span.from / PER_UNIT * h->dv_wide, h->dv_wide, round_up(count, TILE_ROWS), h->dv_wide,
           (span.to - span.from) / PER_UNIT, PAIRS);
 }
@@ -119,7 +119,7 @@ static void pack_for_forward(const HeadView *h, const HeadScratch *w)
     if (h->terms)
         prepare_tiles(h, w, false);
     Strided k = cleared(h, w, h->k, h->dk);
-    pack_transposed(w->k_transposed, k.data, k.stride, h->seen, h->key_wide, h->dk, h->dk_wide);
+    pack_transposed(w->k_transposed, h->key_row, k.data, k.stride, h->seen, h->key_wide, h->dk, h->dk_wide);
     Strided v = cleared(h, w, h->v, h->dv);
     pack_pairs(w->v_pairs, v.data, v.stride, h->seen, h->key_wide, h->dv, h->dv_wide);
 }
@@ -139,8 +139,8 @@ static void head_forward(const AttentionWork *a, const HeadView *h, const HeadSc
         for (size_t i = 0; i < count; i++) {
             size_t at = (h->first_query + first + i) * heads + h->head;
             if (a->how->weights)
-                keep_weights(h, w->s + i * h->key_wide, first + i);
-            sums[i] = softmax_row(h, (Number *)(void *)w->p + i * h->key_wide, w->s + i * h->key_wide, w->spans, spans,
+                keep_weights(h, w->s + i * h->key_row, first + i);
+            sums[i] = softmax_row(h, (Number *)(void *)w->p + i * h->key_row, w->s + i * h->key_row, w->spans, spans,
                                   first + i, &a->lse[at]);
         }
         for (size_t n = 0; n < spans; n++)
@@ -253,10 +253,10 @@ static void pack_for_backward(const HeadView *h, const HeadScratch *w)
     if (h->terms)
         prepare_tiles(h, w, true);
     Strided k = cleared(h, w, h->k, h->dk);
-    pack_transposed(w->k_transposed, k.data, k.stride, h->seen, h->key_wide, h->dk, h->dk_wide);
+    pack_transposed(w->k_transposed, h->key_row, k.data, k.stride, h->seen, h->key_wide, h->dk, h->dk_wide);
     pack_pairs(w->k_pairs, k.data, k.stride, h->seen, h->key_wide, h->dk, h->dk_wide);
     Strided v = cleared(h, w, h->v, h->dv);
-    pack_transposed(w->v_transposed, v.data, v.stride, h->seen, h->key_wide, h->dv, h->dv_wide);
+    pack_transposed(w->v_transposed, h->key_row, v.data, v.stride, h->seen, h->key_wide, h->dv, h->dv_wide);
 }
 
 /* One query's way back through its softmax. */
@@ -274,7 +274,7 @@ static RowGradient row_gradient(const AttentionWork *a, const HeadView *h, const
     RowGradient g; /* factors are drawn for the first vector that needs them */
     size_t at = (h->first_query + i) * a->how->heads + h->head;
     bool sees = i < h->queries && keys_next(h->how, h->keys, i, 0) < h->keys.length;
-    g.s = w->s + row * h->key_wide, g.dp = w->dp + row * h->key_wide;
+    g.s = w->s + row * h->key_row, g.dp = w->dp + row * h->key_row;
     g.first = sees ? keys_first(h->how, h->keys, i) : 0;
     g.end = sees ? keys_end(h->how, h->keys, i) : 0;
     g.factor = h->scale * LOG2_E;
@@ -310,7 +310,7 @@ INLINE Vec gradient_at(RowGradient *g, size_t j, bool simple, Vec *ds)
     return dropped;
 }
 
-/* s and dp of two queries, [2, key_wide] from number `at` of a tile on, become weights and dS, in the forms in which
+/* s and dp of two queries, [2, key_row] from number `at` of a tile on, become weights and dS, in the forms in which
  * the products want them: in f32 each in its own place. */
 INLINE void gradients_of_two(const HeadView *h, const HeadScratch *w, RowGradient *low, RowGradient *high, size_t at,
                              Range keys, bool simple)
@@ -320,13 +320,13 @@ INLINE void gradients_of_two(const HeadView *h, const HeadScratch *w, RowGradien
                              p_high = gradient_at(high, j, simple, &ds_high);
 #if defined CPU_BF16
         Number *ds = (Number *)(void *)w->ds + at + j;
-        bf16_store_both(ds, ds + h->key_wide, w->ds_pairs + at / 2 + j, ds_low, ds_high);
+        bf16_store_both(ds, ds + h->key_row, w->ds_pairs + at / 2 + j, ds_low, ds_high);
         bf16_store_both(NULL, NULL, w->p + at / 2 + j, p_low, p_high);
 #else
         vec_store(w->dp + at + j, ds_low);
-        vec_store(w->dp + at + h->key_wide + j, ds_high);
+        vec_store(w->dp + at + h->key_row + j, ds_high);
         vec_store(w->s + at + j, p_low);
-        vec_store(w->s + at + h->key_wide + j, p_high);
+        vec_store(w->s + at + h->key_row + j, p_high);
 #endif
     }
 }
@@ -337,7 +337,7 @@ static void tile_gradients(const AttentionWork *a, const HeadView *h, const Head
     for (size_t i = 0; i < QUERIES; i += 2) {
         RowGradient low = row_gradient(a, h, w, shared, first + i, i),
                     high = row_gradient(a, h, w, shared, first + i + 1, i + 1);
-        size_t at = i * h->key_wide, from = low.first > high.first ? low.first : high.first;
+        size_t at = i * h->key_row, from = low.first > high.first ? low.first : high.first;
         bool none = h->how->dropout.rate > 0 || h->how->cap > 0;
         Range simple = simple_keys(span, from, low.end < high.end ? low.end : high.end, none);
         gradients_of_two(h, w, &low, &high, at, (Range){span.from, simple.from}, false);
@@ -350,7 +350,7 @@ static void tile_gradients(const AttentionWork *a, const HeadView *h, const Head
 static void span_backward(const AttentionWork *a, const HeadView *h, const HeadScratch *w, const float *shared,
                           Range span, bool add, size_t first, size_t count)
 {
-    size_t wide = h->key_wide, keys = span.to - span.from;
+    size_t wide = h->key_row, keys = span.to - span.from;
     tile_scores(h, w, span, first, count);
     tiles(w->dp + span.from, wide, false, w->dy, h->dv_wide / PER_UNIT, 1, w->v_transposed + span.from, wide,
           round_up(count, TILE_ROWS), keys, h->dv_wide / PER_UNIT, PAIRS);

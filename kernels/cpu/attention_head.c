@@ -1,7 +1,10 @@
 /* One head of one row of queries: its sizes, its scratch memory, and which keys a tile of its queries looks at; and
  * what all rows and heads of a call share. */
 
-enum { QUERIES = 32 /* of a tile */ };
+enum {
+    QUERIES = 32,                                    /* of a tile */
+    SPAN_END = WIDTH > TILE_ROWS ? WIDTH : TILE_ROWS /* keys are columns of some products, and rows of others */
+};
 
 /* One head of one row: sizes, padded sizes, and where its numbers are. */
 typedef struct HeadView {
@@ -10,7 +13,8 @@ typedef struct HeadView {
     Keys keys;
     size_t first_query, queries, head, b;
     size_t dk, dv, dk_wide, dv_wide; /* wide: rounded up to whole vectors */
-    size_t key_wide;                 /* from one row of scores to the next: see wide_row */
+    size_t key_wide;                 /* whole groups of FACTORS keys */
+    size_t key_row;                  /* from one row of scores to the next */
     Range seen;                      /* keys that any query sees: no other is looked at */
     bool terms;  /* there is more to a score than q . k, or keys have gaps: see score.c, which then finishes scores */
     float scale; /* what scores in scratch memory are still to be multiplied with */
@@ -48,9 +52,9 @@ static Range keys_seen(const Attend *how, Keys keys, size_t first, size_t count)
     return seen.from < seen.to ? seen : (Range){0, 0};
 }
 
-/* Whole groups of FACTORS keys, and a vector more: rows whose lengths are powers of two would all begin in the same few
- * sets of the first-level cache, and a column of them would not fit into these. */
-static size_t wide_row(size_t keys) { return round_up(keys, FACTORS) + WIDTH; }
+/* A vector more than keys: rows whose lengths are powers of two would all begin in the same few sets of the first-level
+ * cache, and a column of them would not fit into these. */
+static size_t row_of_scores(size_t key_wide) { return key_wide + WIDTH; }
 
 static HeadView head_view(const Attend *how, const StepState *state, Strided q, Strided k, Strided v, size_t b,
                           size_t head)
@@ -72,7 +76,8 @@ static HeadView head_view(const Attend *how, const StepState *state, Strided q, 
     h.scale = h.terms ? 1 : (float)how->scale;
     h.dk_wide = round_up(h.dk, WIDTH);
     h.dv_wide = round_up(h.dv, WIDTH);
-    h.key_wide = wide_row(h.keys.length);
+    h.key_wide = round_up(h.keys.length, FACTORS);
+    h.key_row = row_of_scores(h.key_wide);
     h.seen = keys_seen(how, h.keys, 0, h.queries);
     return h;
 }
@@ -174,27 +179,27 @@ static void lay_out_terms(HeadScratch *w, Unit **at, const Attend *how, size_t k
 static size_t lay_out(HeadScratch *w, Unit *at, const Attend *how, bool backward)
 {
     Unit *begin = at;
-    size_t keys = wide_row(how->longest_key), dk = round_up(how->key_size, WIDTH);
-    size_t dv = round_up(how->value_size, WIDTH);
+    size_t keys = round_up(how->longest_key, FACTORS), row = row_of_scores(keys);
+    size_t dk = round_up(how->key_size, WIDTH), dv = round_up(how->value_size, WIDTH);
     *w = (HeadScratch){.spans = carve(&at, (keys / FACTORS + 1) * (sizeof *w->spans / sizeof *at))};
-    w->k_transposed = carve(&at, keys * dk);
+    w->k_transposed = carve(&at, row * dk);
     w->v_pairs = carve(&at, keys * dv);
     w->q = carve(&at, QUERIES * dk);
-    w->s = carve(&at, QUERIES * keys);
+    w->s = carve(&at, QUERIES * row);
     w->y = carve(&at, QUERIES * dv);
-    w->p = PAIRS ? carve(&at, QUERIES * keys) : (void *)w->s;
+    w->p = PAIRS ? carve(&at, QUERIES * row) : (void *)w->s;
     if (backward) {
-        w->v_transposed = carve(&at, keys * dv);
+        w->v_transposed = carve(&at, row * dv);
         w->k_pairs = carve(&at, keys * dk);
         w->dy = carve(&at, QUERIES * dv);
         w->q_pairs = carve(&at, QUERIES * dk);
         w->dy_pairs = carve(&at, QUERIES * dv);
-        w->dp = carve(&at, QUERIES * keys);
+        w->dp = carve(&at, QUERIES * row);
         w->dq = carve(&at, QUERIES * dk);
         w->dk = carve(&at, keys * dk);
         w->dv = carve(&at, keys * dv);
-        w->ds = PAIRS ? carve(&at, QUERIES * keys) : (void *)w->dp;
-        w->ds_pairs = PAIRS ? carve(&at, QUERIES * keys) : (void *)w->dp;
+        w->ds = PAIRS ? carve(&at, QUERIES * row) : (void *)w->dp;
+        w->ds_pairs = PAIRS ? carve(&at, QUERIES * row) : (void *)w->dp;
     }
     if (keys_have_gaps(how))
         lay_out_gaps(w, &at, keys, dk > dv ? dk : dv);
@@ -221,7 +226,7 @@ static size_t keys_of_tile(const HeadView *h, const HeadScratch *w, size_t first
 {
     if (!keys_have_gaps(h->how)) {
         Range seen = keys_seen(h->how, h->keys, first, count);
-        w->spans[0] = (Range){seen.from / FACTORS * FACTORS, round_up(seen.to, WIDTH)};
+        w->spans[0] = (Range){seen.from / FACTORS * FACTORS, round_up(seen.to, SPAN_END)};
         return 1;
     }
     size_t n = 0;

@@ -228,8 +228,8 @@ static bool narrow_forward(const AttentionWork *a, const HeadView *h, const Head
     bool fine = true;
     for (size_t first = 0; fine && first < h->queries; first += NARROW_TILE) {
         size_t left = h->queries - first, count = left < NARROW_TILE ? left : NARROW_TILE;
-        pack_transposed(w->q, numbers_of(h->q, h->first_query + first, h->head, h->dk), h->q.stride, (Range){0, count},
-                        NARROW_TILE, h->dk, NARROW);
+        pack_transposed(w->q, NARROW_TILE, numbers_of(h->q, h->first_query + first, h->head, h->dk), h->q.stride,
+                        (Range){0, count}, NARROW_TILE, h->dk, NARROW);
         for (size_t half = 0; fine && half * WIDTH < count; half++) {
             size_t rest = count - half * WIDTH;
             Vec q = narrow_squares(w->q, half);

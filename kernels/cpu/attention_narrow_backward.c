@@ -189,8 +189,8 @@ static void pack_narrow_tile(NarrowTile *t, const AttentionWork *a, const HeadVi
         lse[i] = narrow_log(h, a->lse[at + i * heads]);
     memcpy(t->lse, lse, sizeof t->lse);
     memcpy(t->shared, shared, sizeof t->shared);
-    pack_transposed(w->q, q, h->q.stride, rows, NARROW_TILE, h->dk, NARROW);
-    pack_transposed(w->dy, dy, heads * h->dv, rows, NARROW_TILE, h->dv, NARROW);
+    pack_transposed(w->q, NARROW_TILE, q, h->q.stride, rows, NARROW_TILE, h->dk, NARROW);
+    pack_transposed(w->dy, NARROW_TILE, dy, heads * h->dv, rows, NARROW_TILE, h->dv, NARROW);
     pack_pairs(w->q_pairs, q, h->q.stride, rows, NARROW_TILE, h->dk, NARROW);
     pack_pairs(w->dy_pairs, dy, heads * h->dv, rows, NARROW_TILE, h->dv, NARROW);
     memset(t->dq, 0, NARROW_TILE * NARROW * sizeof *t->dq);

@@ -14,9 +14,9 @@ static void pack_rows(Number *to, const Number *from, size_t stride, Range rows,
         }
 }
 
-/* to [wide / PER_UNIT, padded]: unit u of row i at to[u * padded + i] */
-static void pack_transposed(Unit *to, const Number *from, size_t stride, Range rows, size_t padded, size_t size,
-                            size_t wide)
+/* to [wide / PER_UNIT, padded]: unit u of row i at to[u * to_row + i] */
+static void pack_transposed(Unit *to, size_t to_row, const Number *from, size_t stride, Range rows, size_t padded,
+                            size_t size, size_t wide)
 {
     enum { AT_ONCE = WIDTH * PER_UNIT };
     size_t units = wide / PER_UNIT;
@@ -34,7 +34,7 @@ static void pack_transposed(Unit *to, const Number *from, size_t stride, Range r
                     block[r] = i + r >= rows.from && i + r < rows.to ? units_some(corner + r * stride, bytes)
                                                                      : (IVec){0};
             }
-            units_transpose(to + u * padded + i, padded, block, units - u < WIDTH ? units - u : WIDTH);
+            units_transpose(to + u * to_row + i, to_row, block, units - u < WIDTH ? units - u : WIDTH);
         }
 }
 

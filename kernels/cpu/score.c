@@ -63,7 +63,7 @@ static void spread_relative(const HeadView *h, const HeadScratch *w)
 static void pack_relative(const HeadView *h, const HeadScratch *w, bool backward)
 {
     Range seen = columns_seen(h);
-    pack_transposed(w->relative_transposed, w->relative, h->dk, seen, w->reach, h->dk, h->dk_wide);
+    pack_transposed(w->relative_transposed, w->reach, w->relative, h->dk, seen, w->reach, h->dk, h->dk_wide);
     if (!backward)
         return;
     pack_pairs(w->relative_pairs, w->relative, h->dk, seen, w->reach, h->dk, h->dk_wide);
@@ -188,7 +188,7 @@ static void add_terms(const HeadView *h, const HeadScratch *w, Range span, size_
         tiles(w->far, wide, false, w->q, units, 1, w->relative_transposed + columns.from, w->reach,
               round_up(count, TILE_ROWS), wide, units, PAIRS);
     for (size_t i = 0; i < count; i++) {
-        float *s = w->s + i * h->key_wide + span.from;
+        float *s = w->s + i * h->key_row + span.from;
         size_t column = span.from + h->queries - 1 - (first + i);
         for (size_t j = 0; j < span.to - span.from; j += WIDTH) {
             Vec score = vec_load(s + j);
@@ -204,12 +204,12 @@ static void add_terms(const HeadView *h, const HeadScratch *w, Range span, size_
 static void tile_scores(const HeadView *h, const HeadScratch *w, Range span, size_t first, size_t count)
 {
     size_t units = h->dk_wide / PER_UNIT;
-    tiles(w->s + span.from, h->key_wide, false, w->q, units, 1, w->k_transposed + span.from, h->key_wide,
+    tiles(w->s + span.from, h->key_row, false, w->q, units, 1, w->k_transposed + span.from, h->key_row,
           round_up(count, TILE_ROWS), span.to - span.from, units, PAIRS);
     if (h->terms)
         add_terms(h, w, span, first, count);
     for (size_t i = 0; keys_have_gaps(h->how) && i < count; i++)
-        hide_keys(h, w->s + i * h->key_wide, span, first + i);
+        hide_keys(h, w->s + i * h->key_row, span, first + i);
 }
 
 /* --- backward --- */
@@ -223,7 +223,7 @@ static void shift_gradients(const HeadView *h, const HeadScratch *w, Range span,
     memset(to, 0, QUERIES * wide * sizeof *to);
     for (size_t i = 0; i < count; i++) {
         size_t column = span.from + h->queries - 1 - (first + i) - columns.from;
-        memcpy(to + i * wide + column, (Number *)(void *)w->ds + i * h->key_wide + span.from,
+        memcpy(to + i * wide + column, (Number *)(void *)w->ds + i * h->key_row + span.from,
                (span.to - span.from) * sizeof *to);
     }
 }
@@ -234,7 +234,7 @@ static void tile_terms_backward(const HeadView *h, const HeadScratch *w, Range s
     Range columns = columns_of(h, span, first, count);
     size_t wide = columns.to - columns.from, keys = span.to - span.from;
     for (size_t i = 0; i < count; i++) {
-        const Number *ds = (Number *)(void *)w->ds + i * h->key_wide + span.from;
+        const Number *ds = (Number *)(void *)w->ds + i * h->key_row + span.from;
         float *key = w->dkey + span.from, *column = w->ddistance + span.from + h->queries - 1 - (first + i);
         for (size_t j = 0; j < keys; j += WIDTH) {
             vec_store(key + j, vec_load(key + j) + load_whole(ds + j));
