@@ -287,7 +287,6 @@ int main(int argc, char **argv)
     static const Test tests[] = {TEST_LOOP(scored_positions_alone_have_the_logits_that_they_have_among_all, KINDS),
                                  TEST(the_last_block_costs_keys_and_values_of_all_and_the_rest_of_what_is_scored),
                                  TEST(more_blocks_need_no_more_activations_where_nothing_is_recorded),
-                                 TEST(more_blocks_need_no_more_activations_where_nothing_is_recorded),
                                  TEST_LOOP(a_trainer_has_room_for_any_tails, 4)};
     return suite_run("nn/scored", tests, sizeof tests / sizeof *tests, argc, argv);
 }
