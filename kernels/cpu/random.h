@@ -1,43 +1,38 @@
-/* Dropout's factors for a run of columns, WIDTH Philox counters at a time. The same numbers as kernels/dropout.h. */
+/* Dropout's factors for a run of columns. The same numbers as kernels/dropout.h. */
 #ifndef KERNELS_CPU_RANDOM_H
 #define KERNELS_CPU_RANDOM_H
 
 #include "kernels/cpu/vector.h"
 #include "kernels/dropout.h"
 
+#include <math.h>
+
 enum { FACTORS = 4 * WIDTH }; /* that one call makes */
 
-typedef uint64_t U64Vec __attribute__((vector_size(8 * WIDTH)));
-
-/* The high and low words of a product of 32-bit words. */
-INLINE UVec multiply(UVec a, uint32_t factor, UVec *high)
-{
-    U64Vec product = __builtin_convertvector(a, U64Vec) * factor;
-    *high = __builtin_convertvector(product >> 32, UVec);
-    return __builtin_convertvector(product, UVec);
-}
-
-/* Philox4x32-10 for counters (column4 + lane, position, head, site): word w of lane i goes to words[4 i + w]. */
-static inline void philox_vector(uint32_t words[FACTORS], uint32_t seed, uint32_t step, uint32_t column4,
+/* Philox4x32-10 for counters (column4 + lane, position, head, site): word w of lane i goes to the (4 i + w)-th number of
+ * 32 bits in words. A lane of 64 bits holds one in its lower half; what is in its upper half does not matter. */
+static inline void philox_vector(uint64_t words[WIDTH], uint32_t seed, uint32_t step, uint32_t column4,
                                  uint32_t position, uint32_t head, uint32_t site)
 {
-    UVec c0, zero = {0}, c1 = zero + position, c2 = zero + head, c3 = zero + site;
-    for (uint32_t i = 0; i < WIDTH; i++)
+    LVec c0, zero = {0}, c1 = zero + position, c2 = zero + head, c3 = zero + site;
+    for (uint32_t i = 0; i < WIDTH / 2; i++)
         c0[i] = column4 + i;
     for (int round = 0; round < 10; round++) {
-        UVec high0, high1, low0 = multiply(c0, 0xD2511F53u, &high0), low1 = multiply(c2, 0xCD9E8D57u, &high1);
-        c0 = high1 ^ c1 ^ seed;
-        c1 = low1;
-        c2 = high0 ^ c3 ^ step;
-        c3 = low0;
+        LVec product0 = vec_multiply_low(c0, 0xD2511F53u), product1 = vec_multiply_low(c2, 0xCD9E8D57u);
+        c0 = product1 >> 32 ^ c1 ^ seed;
+        c1 = product1;
+        c2 = product0 >> 32 ^ c3 ^ step;
+        c3 = product0;
         seed += 0x9E3779B9u;
         step += 0xBB67AE85u;
     }
-    for (size_t i = 0; i < WIDTH; i++) {
-        words[4 * i] = c0[i];
-        words[4 * i + 1] = c1[i];
-        words[4 * i + 2] = c2[i];
-        words[4 * i + 3] = c3[i];
+    LVec low = (c0 & UINT32_MAX) | c1 << 32, high = (c2 & UINT32_MAX) | c3 << 32;
+    uint64_t pair[2][WIDTH / 2]; /* in memory, so that compilers find the shuffle */
+    memcpy(pair[0], &low, sizeof low);
+    memcpy(pair[1], &high, sizeof high);
+    for (size_t i = 0; i < WIDTH / 2; i++) {
+        words[2 * i] = pair[0][i];
+        words[2 * i + 1] = pair[1][i];
     }
 }
 
@@ -45,12 +40,17 @@ static inline void philox_vector(uint32_t words[FACTORS], uint32_t seed, uint32_
 static inline void dropout_factors(float factors[FACTORS], Dropout drop, const StepState *state, size_t position,
                                    size_t head, size_t first)
 {
-    uint32_t words[FACTORS];
-    float kept = (float)(1 / (1 - drop.rate));
-    philox_vector(words, state->seed, state->step, (uint32_t)(first / 4),
-                  state->first_position[drop.side] + (uint32_t)position, (uint32_t)head, drop.site);
-    for (size_t j = 0; j < FACTORS; j++)
-        factors[j] = philox_float(words[j]) < drop.rate ? 0 : kept;
+    uint64_t words[2 * WIDTH];
+    for (size_t half = 0; half < 2; half++)
+        philox_vector(words + half * WIDTH, state->seed, state->step, (uint32_t)(first / 4 + half * (WIDTH / 2)),
+                      state->first_position[drop.side] + (uint32_t)position, (uint32_t)head, drop.site);
+    uint32_t dropped = (uint32_t)ceil(drop.rate * 0x1p24); /* philox_float() < rate, in whole numbers */
+    Vec kept = vec_set((float)(1 / (1 - drop.rate)));
+    for (size_t j = 0; j < FACTORS; j += WIDTH) {
+        UVec random;
+        memcpy(&random, words + j / 2, sizeof random);
+        vec_store(factors + j, (Vec)((UVec)kept & (UVec)(random >> 8 >= dropped)));
+    }
 }
 
 /* A walk along the columns of one position: the factors of a vector at a time. */

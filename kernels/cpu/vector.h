@@ -13,8 +13,10 @@
 #include <stdint.h>
 #include <string.h>
 
-#if defined __AVX512F__ || defined __AVX512BF16__
+#if defined __SSE2__
 #include <immintrin.h>
+#elif defined __ARM_NEON
+#include <arm_neon.h>
 #endif
 
 #if defined __AVX512F__
@@ -29,6 +31,7 @@ typedef float Vec __attribute__((vector_size(4 * WIDTH)));
 typedef int32_t IVec __attribute__((vector_size(4 * WIDTH)));
 typedef uint32_t UVec __attribute__((vector_size(4 * WIDTH)));
 typedef uint16_t HVec __attribute__((vector_size(2 * WIDTH)));
+typedef uint64_t LVec __attribute__((vector_size(4 * WIDTH))); /* WIDTH / 2 numbers */
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -213,6 +216,22 @@ INLINE Vec vec_exp(Vec x)
     p = p * r + 5.0000001201e-1f;
     p = p * r * r + r + 1.0f;
     return vec_scale2(p, shifted);
+}
+
+/* The products of the lower halves of the lanes with factor, for which compilers take several instructions. */
+INLINE LVec vec_multiply_low(LVec v, uint32_t factor)
+{
+#if defined __AVX512F__
+    return (LVec)_mm512_mul_epu32((__m512i)v, _mm512_set1_epi64(factor));
+#elif defined __AVX2__
+    return (LVec)_mm256_mul_epu32((__m256i)v, _mm256_set1_epi64x(factor));
+#elif defined __SSE2__ && !defined __AVX__
+    return (LVec)_mm_mul_epu32((__m128i)v, _mm_set1_epi64x(factor));
+#elif defined __ARM_NEON
+    return (LVec)vmull_u32(vmovn_u64((uint64x2_t)v), vdup_n_u32(factor));
+#else
+    return (v & UINT32_MAX) * factor;
+#endif
 }
 
 /* --- bfloat16 in memory, floats in registers --- */
