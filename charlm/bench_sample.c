@@ -24,7 +24,7 @@ typedef struct Bench {
     Sampling s;
     int32_t *prompt;
     size_t prompt_size;
-    void *buffer; /* as large as the weights */
+    void *buffer; /* as large as the weights; NULL: what reading costs is not known */
     size_t bytes;
     double cached, exact, together; /* characters/s: of one text, and of WRITER_TEXTS at once */
     double read;                    /* bytes/s; 0: not known for this device */
@@ -36,10 +36,8 @@ static void drop_token(void *to, size_t text, int32_t id) { (void)to, (void)text
 static bool open_trainer(App *a, Trainer *trainer, Error *e)
 {
     TrainerOptions options;
-    if (!app_trainer_options(a, &options, false, e))
+    if (!app_trainer_options(a, &options, false, e) || !app_profile(a, &options, e))
         return false;
-    if (a->options->profile)
-        options.k = profile_over(options.k);
     return trainer_open(trainer, &options, a->parameters, &a->task, e) &&
            setup_weights(trainer, a->options, NULL, NULL, e);
 }
@@ -64,10 +62,11 @@ static bool open_bench(Charlm *c, Bench *b, Error *e)
     b->s = (Sampling){.texts = 1, .length = length, .how = {.temperature = 1, .top_p = 1}, .write = drop_token};
     b->bytes = bytes_of_weights(&c->model, k);
     b->prompt = memory_get(b->prompt_size, sizeof *b->prompt);
-    b->buffer = k->allocate(b->bytes);
-    if (!b->prompt || !b->buffer)
+    b->buffer = k->read_speed ? memory_get(b->bytes, 1) : NULL;
+    if (!b->prompt || (k->read_speed && !b->buffer))
         return memory_error(e, "a buffer to read", b->bytes, 1);
-    memset(b->buffer, 1, b->bytes); /* so that each page has a place of its own */
+    if (b->buffer)
+        memset(b->buffer, 1, b->bytes); /* so that each page has a place of its own */
     for (size_t i = 0; i < b->prompt_size; i++)
         b->prompt[i] = (int32_t)philox_below(c->model.vocabulary, 1, 0, i, SITE_DATA);
     return true;
@@ -169,8 +168,7 @@ bool charlm_bench(App *a, Error *e)
                                                 take(c, &b, 1, true, EXACT_TAKES, &b.exact, e)));
     fine = fine && print_result(c, &b, e);
     parts_close(&b.parts);
-    if (b.buffer)
-        b.trainer.options.k->release(b.buffer);
+    memory_free(b.buffer);
     memory_free(b.prompt);
     trainer_close(&b.trainer);
     return fine;

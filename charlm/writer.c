@@ -209,7 +209,10 @@ bool writer_open(Writer **out, const Charlm *c, Trainer *trainer, size_t texts, 
 {
     const Kernels *k = trainer->options.k;
     const Model *m = &c->model;
-    const int32_t first = c->tokenizer.separator > 0 ? c->tokenizer.separator : '\n';
+    const Tokenizer *tokens = &c->tokenizer;
+    const int32_t first = tokens->kind == TOKEN_BYTES ? '\n'
+                          : tokens->separator >= 0    ? tokens->separator
+                                                      : tokens->gpt2.byte['\n'];
     Writer *w = *out = memory_get(1, sizeof *w);
     if (!w)
         return memory_error(e, "a text generator", 1, sizeof *w);

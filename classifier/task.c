@@ -334,8 +334,9 @@ static bool print_balance(const Classifier *c, Error *e)
     for (int part = 0; part < SPLITS; part++) {
         const Texts *texts = reviews_part(&c->reviews, (Split)part);
         reviews_balance(&c->reviews, (Split)part, counts);
-        fprintf(stderr, "%-5s %6zu texts, %zu cut at %zu words:", split_name((Split)part), texts->count, texts->cut,
-                c->options->shared.context);
+        fprintf(stderr, "%-5s %6zu texts, %zu cut at %zu %s:", split_name((Split)part), texts->count, texts->cut,
+                c->options->shared.context - classifier_marks(c),
+                c->options->tokens == TOKEN_WORDS ? "words" : "subwords");
         for (size_t i = 0; i < c->reviews.class_count; i++)
             fprintf(stderr, "%s %s %zu", i ? "," : "", c->reviews.classes[i], counts[i]);
         fputc('\n', stderr);

@@ -158,8 +158,8 @@ static bool read_words(Marian *m, size_t side, const char *file, Error *e)
     const bool fine = hf_json(&ids, &m->base.hf, file, e) && marian_words_read(&m->words[side], ids, name, e);
     json_free(ids);
     const size_t count = fine ? m->words[side].words.count : 0;
-    return fine && (count == m->tokens[side] || fail(e, "%s: the model has %zu tokens, but vocab.json names %zu",
-                                                     m->base.path, m->tokens[side], count));
+    return fine && (count == m->tokens[side] || fail(e, "%s: the model has %zu tokens, but %s names %zu", m->base.path,
+                                                     m->tokens[side], file, count));
 }
 
 static bool read_vocabularies(Marian *m, Error *e)

@@ -104,7 +104,7 @@ const Option encdec_options[] = {
     {"top-p", 0, OPTION_REAL, OPTION_HERE, TRANSLATE, AT(top_p), "1", "(0,1]", "with --sample: draw from the likeliest tokens that together reach this probability"},
     {"nbest", 0, OPTION_SIZE, OPTION_HERE, TRANSLATE, AT(nbest), "1", "[1,1024]", "translations per line, best first"},
     {"format", 0, OPTION_CHOICE, OPTION_HERE, TRANSLATE, AT(format), "plain", .choices = formats, "plain: lines of text; fairseq: S-, H-, D-, P- with scores in base 2; nbest: NUMBER ||| TEXT ||| F0= LN_P ||| SCORE"},
-    {"format", 0, OPTION_CHOICE, OPTION_HERE, COMMAND_EXPORT, AT(exported), NULL, .choices = exported, "ctranslate2: a model for CTranslate2; onnx: two graphs for onnxruntime (required)"},
+    {"format", 0, OPTION_CHOICE, OPTION_HERE, COMMAND_EXPORT, AT(exported), NULL, .choices = exported, "ctranslate2: a model for CTranslate2; hf: a Marian model for Hugging Face's transformers; onnx: two graphs for onnxruntime (required)"},
     {"well-formed", 0, OPTION_YES_NO, OPTION_HERE, TRANSLATE | EVAL | COMMAND_HEADS, AT(well_formed), "yes", NULL, "parser: search only trees of the sentence"},
     {"split-words", 0, OPTION_YES_NO, OPTION_HERE, TRANSLATE | BASELINE | COMMAND_HEADS, AT(split_words), "yes", NULL, "parser: split a text's words as the treebank does: They can't. is They ca n't ."},
     {"pretty", 0, OPTION_FLAG, OPTION_HERE, TRANSLATE, AT(pretty), NULL, NULL, "parse: print one constituent per line, indented, instead of one tree per line"},

@@ -95,7 +95,7 @@ static bool choose_options(Vocab *v, Error *e)
         return false;
     v->options.size += FIRST_SUBWORD; /* here it is that of the file */
     v->options.only_spaces = options->argument_count && v->options.tokens.rule == TOKENS_SPACES;
-    if (v->options.type == SUBWORDS_BYTES || v->options.type == SUBWORDS_GPT2)
+    if (v->options.type == SUBWORDS_BYTES || v->options.type == SUBWORDS_GPT2 || v->options.type == SUBWORDS_SHAPES)
         return fail(e, "vocab learns --type words, bpe or wordpiece");
     return v->options.type == SUBWORDS_BPE || !v->options.vocabulary ||
            fail(e, "--vocabulary %s is already a vocabulary: there is nothing to learn", v->options.vocabulary);

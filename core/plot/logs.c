@@ -108,7 +108,7 @@ static bool read_line(LogLine *l, const Columns *c, const char *line, size_t siz
     }
     if (isfinite(plain))
         l->value[LOG_LOSS] = plain;
-    return column == c->count && isfinite(l->step);
+    return column == c->count && l->step >= 0 && l->step < 0x1p63;
 }
 
 static bool add(Log *log, const LogLine *line, size_t *capacity, Error *e)

@@ -138,6 +138,9 @@ void dataset_protocol(const App *a, Buffer *b);
 /* What the options mean for a trainer; one line on standard error says what the machine does badly of it. */
 bool app_trainer_options(const App *a, TrainerOptions *options, bool training, Error *e);
 
+/* With --profile, its operations are timed; refused where they run asynchronously. */
+bool app_profile(const App *a, TrainerOptions *options, Error *e);
+
 /* A trainer that holds the run's weights and does not train. */
 bool app_open_trainer(App *a, Trainer *trainer, Error *e);
 

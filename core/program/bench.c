@@ -81,18 +81,24 @@ static bool print_result(const App *a, const Bench *b, Error *e)
     return true;
 }
 
+bool app_profile(const App *a, TrainerOptions *options, Error *e)
+{
+    if (!a->options->profile)
+        return true;
+    if (!options->k->on_host)
+        return fail(e, "--profile times operations one by one, but device %s runs them asynchronously",
+                    options->k->backend);
+    options->k = profile_over(options->k);
+    return true;
+}
+
 static bool open_bench(App *a, Bench *b, Error *e)
 {
     TrainerOptions options;
     if (!setup_device(a->command_line, a->options, e) || !a->kind->open_model(a, e) || !together_agree(a, NULL, e) ||
-        !app_trainer_options(a, &options, true, e))
+        !app_trainer_options(a, &options, true, e) || !app_profile(a, &options, e))
         return false;
-    if (a->options->profile && !options.k->on_host)
-        return fail(e, "--profile times operations one by one, but device %s runs them asynchronously",
-                    options.k->backend);
     a->task.batch = dataset_bench_batch;
-    if (a->options->profile)
-        options.k = profile_over(options.k);
     return trainer_open(&b->trainer, &options, a->parameters, &a->task, e) &&
            setup_weights(&b->trainer, a->options, NULL, NULL, e);
 }

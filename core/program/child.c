@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 Json *object_read(const char *path)
 {
@@ -166,18 +167,16 @@ bool cost_ask(Cost *c, const Child *child, const char *path, int *status, Error 
 /* The size of all files in a folder. */
 static double folder_bytes(const char *path)
 {
-    char **names, *text;
-    size_t count = 0, size;
+    char **names;
+    size_t count = 0;
     double bytes = 0;
+    struct stat about;
     Error e;
     if (!folder_list(path, &names, &count, &e))
         return 0;
     for (size_t i = 0; i < count; i++) {
         char *inner = path_join(path, names[i]);
-        if (inner && file_read(inner, &text, &size, &e)) {
-            bytes += (double)size;
-            memory_free(text);
-        }
+        bytes += inner && !stat(inner, &about) ? (double)about.st_size : 0;
         memory_free(inner);
     }
     folder_list_free(names, count);

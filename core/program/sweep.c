@@ -13,12 +13,12 @@
 #include "core/research/report.h"
 
 #include "base/memory.h"
+#include "base/thread.h"
 #include "base/units.h"
 #include "core/run/json.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <unistd.h>
 
 /* ---- what it will take */
 
@@ -135,11 +135,7 @@ static bool print_result(const Sweep *s, Error *e)
 
 bool app_sweep(App *a, Error *e)
 {
-    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    Sweep s = {.a = a,
-               .lock = -1,
-               .cores = cores > 0 ? (size_t)cores : 1,
-               .progress = progress_open(stderr, a->options->quiet)};
+    Sweep s = {.a = a, .lock = -1, .cores = processors_allowed(), .progress = progress_open(stderr, a->options->quiet)};
     const char *known = a->options->known;
     bool fine = sweep_open(&s, e) && find_costs(&s, e) && (!known || sweep_read_known(&s, known, e)) &&
                 (a->options->dry_run || sweep_keep_file(&s, e)) && print_demand(&s, e);

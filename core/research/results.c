@@ -101,7 +101,7 @@ static bool read_field(Result *r, const Column *c, const Field *f)
     else if (c->what == OPTION)
         r->setting = field_number(&value, f) ? value : NAN;
     else if (c->what != NOTHING && c->what != RUN) {
-        if (!field_number(&value, f) || (c->what == SEED && isnan(value)))
+        if (!field_number(&value, f) || (c->what == SEED && !(value >= 0 && value <= UINT32_MAX)))
             return false;
         if (c->what == SEED)
             r->seed = (int64_t)value;

@@ -99,11 +99,15 @@ bool run_busy(const char *path)
     return busy;
 }
 
+/* One of them, or .NAME.tmp of one. */
 static bool is_one_of(const char *name, const char *const *names)
 {
-    while (*names && strcmp(name, *names))
-        names++;
-    return *names != NULL;
+    const size_t size = strlen(name);
+    const bool written = size > 5 && name[0] == '.' && !strcmp(name + size - 4, ".tmp");
+    bool is = false;
+    for (; *names && !is; names++)
+        is = !strcmp(name, *names) || (written && strlen(*names) == size - 5 && !memcmp(name + 1, *names, size - 5));
+    return is;
 }
 
 /* only: the folder, if it is there, holds nothing but these names. */
@@ -119,13 +123,16 @@ static bool holds_only(const char *folder, const char *const *names, bool *only,
     return true;
 }
 
-/* What is left of a run that ended before its configuration was written, which comes last. */
+/* What is left of a run that ended before its configuration was written, which comes last: the tokens and classes that
+ * programs begin it with, then step 0. */
 static bool is_beginning(const Run *run, bool *is, Error *e)
 {
     static const char *const nothing[] = {NULL};
-    static const char *const names[] = {"lock",      "checkpoints",      "best", "last", ".best.tmp",
-                                        ".last.tmp", ".config.json.tmp", NULL};
-    static const char *const checkpoints[] = {"00000000", ".00000000.tmp", ".00000000.old", NULL};
+    static const char *const names[] = {
+        "lock",           "checkpoints", "best",     "last",      ".config.json.tmp", "SHA256SUMS", "classes.txt",
+        "vocabulary.tsv", "codes.bpe",   "kept.txt", "vocab.txt", "encoder.json",     "vocab.bpe",  "target.tsv",
+        "source.spm",     "target.spm",  NULL};
+    static const char *const checkpoints[] = {"00000000", ".00000000.old", NULL};
     char *lock = run_file(run, "lock"), *inner = run_file(run, "checkpoints");
     bool done = false;
     *is = true;

@@ -9,13 +9,16 @@ void replay_close(Replay *r)
     *r = (Replay){.k = r->k};
 }
 
+/* Pointers of what is joined follow from the sides' and from how many positions it has. */
 static bool same_rows(const Rows *a, const Rows *b)
 {
     const Queries *x = &a->scored, *y = &b->scored;
     return a->positions == b->positions && a->rows == b->rows && a->longest == b->longest && a->ids == b->ids &&
            a->slots == b->slots && a->targets == b->targets && a->position == b->position && a->start == b->start &&
-           x->positions == y->positions && x->longest == y->longest && x->index == y->index &&
-           x->targets == y->targets && x->start == y->start && x->offset == y->offset;
+           a->joined.positions == b->joined.positions && a->joined.longest == b->joined.longest &&
+           a->joined.own.positions == b->joined.own.positions && x->positions == y->positions &&
+           x->longest == y->longest && x->index == y->index && x->targets == y->targets && x->start == y->start &&
+           x->offset == y->offset;
 }
 
 static bool same(const Shape *a, const Shape *b)

@@ -105,7 +105,9 @@ static void attention_forward(Stream *s, void *y, void *lse, Strided q, Strided 
         return;
     const Wide *x = w.x;
     wide.relative = x[WIDE_RELATIVE].floats;
+    w.x[WIDE_Y].of.data = NULL; /* nothing is in it yet */
     stream_share(s, kv_heads(how), 1, widen_groups, &w);
+    w.x[WIDE_Y].of.data = y;
     cpu_f32.attention_forward(s, x[WIDE_Y].floats.data, lse, x[WIDE_Q].floats, x[WIDE_K].floats, x[WIDE_V].floats,
                               &wide, state);
     stream_share(s, kv_heads(how), 1, narrow_groups, &w);

@@ -78,7 +78,12 @@ static bool describe_any(Description *d, const dnnl_dims_t dims, dnnl_data_type_
     return dnnl_memory_desc_create_with_tag(d, 2, dims, type, dnnl_format_tag_any) == dnnl_success;
 }
 
-static void forget(Description *d) { dnnl_memory_desc_destroy(*d); }
+static void forget(Description *d)
+{
+    if (*d)
+        dnnl_memory_desc_destroy(*d);
+}
+
 static size_t size_of(DescriptionOf d) { return dnnl_memory_desc_get_size(d); }
 
 static bool create(dnnl_primitive_desc_t *p, dnnl_engine_t engine, Description *a, Description *b, Description *bias,
@@ -184,13 +189,12 @@ static bool make_b(struct MatmulEntry *e, DescriptionOf b, dnnl_engine_t engine)
 static bool prepare(struct MatmulEntry *e, dnnl_engine_t engine)
 {
     const MatmulShape *s = &e->shape;
-    Description a, b, c, bias;
+    Description a = {0}, b = {0}, c = {0}, bias = {0};
     dnnl_primitive_attr_t attributes = NULL;
     dnnl_primitive_desc_t made = NULL;
     dnnl_dims_t bias_dims = {1, (dnnl_dim_t)s->n}, bias_strides = {(dnnl_dim_t)s->n, 1};
-    if (!describe_matrix(&a, s->m, s->k, s->a_stride, s->a_transposed, s->inputs))
-        return false;
-    bool fine = describe_b(&b, e) && describe_matrix(&c, s->m, s->n, s->c_stride, false, s->output) &&
+    bool fine = describe_matrix(&a, s->m, s->k, s->a_stride, s->a_transposed, s->inputs) && describe_b(&b, e) &&
+                describe_matrix(&c, s->m, s->n, s->c_stride, false, s->output) &&
                 describe(&bias, bias_dims, dnnl_f32, bias_strides) && attributes_of(&attributes, s) &&
                 create(&made, engine, &a, &b, s->bias ? &bias : NULL, &c, attributes) &&
                 dnnl_primitive_create(&e->primitive, made) == dnnl_success;
@@ -239,11 +243,12 @@ bool matmul_open(Matmul *m, Error *e)
     if (level && !strcmp(level->name, CPU_TEXT(CPU_LEVEL))) /* and not for its bf16 alone */
         (void)dnnl_set_max_cpu_isa(MOST_ISA); /* what a processor of this level computes is computed here, to the bit */
 #endif
-    if (dnnl_engine_create(&engine, dnnl_cpu, 0) != dnnl_success ||
-        dnnl_stream_create(&stream, engine, dnnl_stream_default_flags) != dnnl_success)
-        return fail(e, "oneDNN does not start on this processor; build without it: make ONEDNN=no");
+    const bool started = dnnl_engine_create(&engine, dnnl_cpu, 0) == dnnl_success &&
+                         dnnl_stream_create(&stream, engine, dnnl_stream_default_flags) == dnnl_success;
     m->engine = engine;
     m->stream = stream;
+    if (!started)
+        return fail(e, "oneDNN does not start on this processor; build without it: make ONEDNN=no");
     m->onednn[0] = knows(dnnl_cpu_isa_avx512_core);
     m->onednn[1] = knows(dnnl_cpu_isa_avx512_core_bf16);
     return true;

@@ -99,12 +99,12 @@ const Kernels *profile_over(const Kernels *inner)
     const NumberType type = inner->type < NUMBER_TYPES ? inner->type : NUMBER_F32;
     Kernels *k = &tables[type];
     assert(inner->on_host && inner->close != close_stream);
-    inner_of[inner->type] = inner;
+    inner_of[type] = inner;
     *k = *inner;
     k->hold = NULL, k->read_speed = NULL;
     k->capture = NULL, k->captured = NULL, k->replay = NULL, k->forget = NULL;
     k->send = NULL, k->fetch = NULL;
-    k->open = opens[inner->type];
+    k->open = opens[type];
     k->close = close_stream;
     k->upload = upload;
     k->download = download;

@@ -77,9 +77,10 @@ START_TEST(sampling_is_compared_with_reading_the_weights)
 
 START_TEST(the_profile_of_sampling_names_its_operations)
 {
-    static const char *const words[] = {"characters/s", "linear_forward 32 -> 128", "attention_forward", "cache_append",
-                                        "the whole"};
-    Said said = must("bench --sample --profile " SMALL);
+    static const char *const precisions[] = {"f32", "int8"};
+    const char *words[] = {"characters/s",      precisions[_i], "linear_forward 32 -> 128",
+                           "attention_forward", "cache_append", "the whole"};
+    Said said = must("bench --sample --profile " SMALL " --precision %s", precisions[_i]);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         ck_assert_msg(strstr(said.out, words[i]), "no '%s' in\n%s", words[i], said.out);
     ck_assert_ptr_null(strstr(said.out, "backward"));
@@ -91,7 +92,7 @@ int main(int argc, char **argv)
     static const Test tests[] = {TEST(the_parts_of_a_step_make_up_the_whole),
                                  TEST(the_table_names_operations_and_the_rest), TEST(without_profile_there_is_none),
                                  TEST_LOOP(sampling_is_compared_with_reading_the_weights, 5),
-                                 TEST(the_profile_of_sampling_names_its_operations)};
+                                 TEST_LOOP(the_profile_of_sampling_names_its_operations, 2)};
     test_folders_in_memory();
     return suite_run("charlm/bench", tests, sizeof tests / sizeof *tests, argc, argv);
 }

@@ -189,6 +189,7 @@ START_TEST(moses_needs_to_know_the_language_of_a_file)
 START_TEST(what_cannot_be_learnt_or_cut_is_refused)
 {
     refused(2, "vocab learns --type words, bpe or wordpiece", "vocab --type bytes");
+    refused(2, "vocab learns --type words, bpe or wordpiece", "vocab --type shapes");
     refused(2, "nothing to learn", "vocab --type wordpiece --vocabulary x");
     refused(1, "/no/such/file", "vocab /no/such/file");
     refused(1, "/no/such/data", "vocab --data /no/such/data");

@@ -116,6 +116,9 @@ static void leave_beginning(void)
     ck_done(folder_make(in("checkpoints/.00000000.tmp"), &e), e);
     put(".config.json.tmp", "{");
     put(".last.tmp", "0");
+    put("vocab.txt", "the\n");
+    put(".classes.txt.tmp", "");
+    put("SHA256SUMS", "");
     run_close(run);
 }
 
@@ -138,7 +141,8 @@ START_TEST(what_has_no_configuration_yet_is_made_anew)
 /* Whatever else is there was trained, or is not ours. */
 START_TEST(only_a_beginning_is_made_anew)
 {
-    static const char *const more[] = {"log.tsv", "notes", "checkpoints/00000001", "checkpoints/.00000001.tmp"};
+    static const char *const more[] = {"log.tsv", "notes", "checkpoints/00000001", "checkpoints/.00000001.tmp",
+                                       ".notes.tmp"};
     Run *run;
     Error e;
     for (size_t i = 0; i < sizeof more / sizeof *more; i++) {
