@@ -3,7 +3,20 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+Quantity real_text(double x)
+{
+    Quantity q = {""};
+    for (int digits = 1; digits <= 17; digits++) {
+        snprintf(q.text, sizeof q.text, "%.*g", digits, x);
+        const double said = strtod(q.text, NULL);
+        if (!(said < x || said > x))
+            break;
+    }
+    return q;
+}
 
 Quantity count_text(uint64_t count)
 {
@@ -54,4 +67,10 @@ Quantity duration_text(double seconds)
     else
         snprintf(q.text, sizeof q.text, "%llud%02lluh", s / 86400, s / 3600 % 24);
     return q;
+}
+
+int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
 }

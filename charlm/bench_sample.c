@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/philox.h"
+#include "base/units.h"
 #include "core/cli/version.h"
 #include "core/run/json.h"
 #include "core/tensor/sites.h"
@@ -72,15 +73,9 @@ static bool open_bench(Charlm *c, Bench *b, Error *e)
     return true;
 }
 
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return x > y ? 1 : x < y ? -1 : 0;
-}
-
 static double median(double *values, size_t n)
 {
-    qsort(values, n, sizeof *values, by_size);
+    qsort(values, n, sizeof *values, ascending);
     return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 

@@ -123,8 +123,7 @@ bool charlm_export_hf(const Away *w, Error *e)
 {
     Tensors t = {0};
     const bool fine = away_tensors(w, NAMES_GPT2, NAMES_LLAMA, &t, e) && write_config(w, e) && write_generation(w, e) &&
-                      hf_tokens_write(w->x->making, w->tokens, w->context, e) &&
-                      export_tensors(w->x, "model.safetensors", &t, e);
+                      hf_tokens_write(w->x->making, w->tokens, w->context, e) && export_tensors(w->x, &t, e);
     tensors_close(&t);
     return fine;
 }

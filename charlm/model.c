@@ -24,7 +24,7 @@ bool model_open(Model *m, const SharedOptions *o, size_t vocabulary, Error *e)
         embedding.dropout = 0;
     m->embedding = embedding_new(p, &embedding, "token_embedding.weight", "position_embedding.weight");
     if (m->ngrams.longest) {
-        m->of_ngrams = embedding_of_ngrams(p, m->ngrams.rows, m->ngrams.longest, o->dim, "ngram_embedding.weight");
+        m->of_ngrams = embedding_of_ngrams(p, m->ngrams.rows, m->ngrams.longest, o->dim);
         m->drop = parameters_dropout(p, o->dropout);
     }
     m->stack = stack_new(p, &blocks);

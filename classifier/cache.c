@@ -69,7 +69,8 @@ static bool can_be_read_twice(const char *path)
     return !stat(path, &s) && (S_ISREG(s.st_mode) || S_ISDIR(s.st_mode));
 }
 
-bool cache_path(const CorpusOptions *o, char **path, Error *e)
+/* Where the cache of a source is, to be freed with memory_free; *path NULL: it has none. */
+static bool cache_path(const CorpusOptions *o, char **path, Error *e)
 {
     Buffer b = {0}, key = {0};
     Sha256 source, more;

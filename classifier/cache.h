@@ -23,7 +23,4 @@ typedef enum CacheUse {
 /* corpus_read, or what it gave the last time. */
 bool corpus_open(Corpus *c, const CorpusOptions *o, bool no_cache, CacheUse *use, Error *e);
 
-/* Where the cache of a source is, to be freed with memory_free; *path NULL: it has none. */
-bool cache_path(const CorpusOptions *o, char **path, Error *e);
-
 #endif

@@ -182,8 +182,7 @@ static bool write_weights(const Away *w, Error *e)
 {
     const NamingTable table = names_table(w->distil ? NAMES_DISTILBERT : NAMES_BERT, w->depth, w->dim);
     Tensors t = {0};
-    const bool fine = naming_write(&table, &w->x->weights, &t, e) && add_bias(w, &t, e) &&
-                      export_tensors(w->x, "model.safetensors", &t, e);
+    const bool fine = naming_write(&table, &w->x->weights, &t, e) && add_bias(w, &t, e) && export_tensors(w->x, &t, e);
     tensors_close(&t);
     return fine;
 }

@@ -29,8 +29,7 @@ static void add_embeddings(Model *m, const ClassifierOptions *v, size_t tokens)
     if (v->segments)
         m->segments = embedding_new(&m->parameters, &parts, "segment_embedding.weight", "");
     if (m->ngrams.longest)
-        m->of_ngrams = embedding_of_ngrams(&m->parameters, m->ngrams.rows, m->ngrams.longest, o->dim,
-                                           "ngram_embedding.weight");
+        m->of_ngrams = embedding_of_ngrams(&m->parameters, m->ngrams.rows, m->ngrams.longest, o->dim);
     if (v->segments || m->ngrams.longest)
         m->drop = parameters_dropout(&m->parameters, o->dropout);
 }

@@ -38,10 +38,9 @@ static int32_t likeliest(const Dictionary *d, const SentencePairs *p, size_t i, 
 
 bool alignments_learn(Alignments *a, const SentencePairs *p, const Subwords *s, Error *e)
 {
-    enum { ROUNDS = 5 };
     const size_t targets = subwords_count(s, TARGET), sources = s->count + s->registers;
     Dictionary d = {0};
-    bool done = begin(a, p, e) && dictionary_learn(&d, p, targets > sources ? targets : sources, ROUNDS, e);
+    bool done = begin(a, p, e) && dictionary_learn(&d, p, targets > sources ? targets : sources, e);
     for (size_t i = 0; done && i < p->count; i++)
         for (size_t k = p->start[TARGET][i]; done && k < p->start[TARGET][i + 1]; k++) {
             const bool ends = k + 1 == p->start[TARGET][i + 1];

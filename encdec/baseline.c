@@ -12,8 +12,6 @@
 
 #include <stdio.h>
 
-enum { ROUNDS = 5 };
-
 typedef struct Baseline {
     EncDec *c;
     Dictionary words;
@@ -88,7 +86,7 @@ bool encdec_baseline(App *a, Error *e)
         return false;
     const SentencePairs *scored = &c->bitext.parts[c->app.data.scored];
     b.evaluator = evaluator_open(NULL, c->options->target, BLEU_CELLS);
-    bool fine = dictionary_learn(&b.words, &c->bitext.parts[SPLIT_TRAIN], c->bitext.subwords->count, ROUNDS, e);
+    bool fine = dictionary_learn(&b.words, &c->bitext.parts[SPLIT_TRAIN], c->bitext.subwords->count, e);
     for (size_t i = 0; fine && i < scored->count; i++)
         fine = score_pair(&b, i, e);
     fine = fine && print(&b, e);

@@ -275,13 +275,13 @@ bool bitext_suits(const Bitext *b, Split part, Error *e)
                    "--test-target");
 }
 
-bool bitext_spread(const Bitext *b, Split part, size_t count, Lines side[SIDES_USED], Error *e)
+bool bitext_spread(const Bitext *b, size_t count, Lines side[SIDES_USED], Error *e)
 {
-    const SentencePairs *p = &b->parts[part];
+    const SentencePairs *p = &b->parts[SPLIT_VALID];
     const size_t chosen = p->count < count ? p->count : count;
     for (size_t i = 0; i < chosen; i++)
         for (size_t s = 0; s < SIDES_USED; s++) {
-            const Line line = lines_at(&b->sentences.side[part][s], p->line[i * p->count / chosen]);
+            const Line line = lines_at(&b->sentences.side[SPLIT_VALID][s], p->line[i * p->count / chosen]);
             if (!lines_add(&side[s], line.text, line.size, e))
                 return false;
         }

@@ -47,8 +47,8 @@ void bitext_close(Bitext *b);
 /* False, and what to do, when a part has no pairs. */
 bool bitext_suits(const Bitext *b, Split part, Error *e);
 
-/* Adds the text of pairs that are spread evenly over a part: `count` of them, or all where there are fewer. */
-bool bitext_spread(const Bitext *b, Split part, size_t count, Lines side[SIDES_USED], Error *e);
+/* Adds the text of validation pairs that are spread evenly: `count` of them, or all where there are fewer. */
+bool bitext_spread(const Bitext *b, size_t count, Lines side[SIDES_USED], Error *e);
 
 /* Ids of a side in all pairs of a part, </s> with them. */
 size_t pairs_ids(const SentencePairs *p, size_t side);

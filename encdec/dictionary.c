@@ -137,12 +137,12 @@ static void learn_round(Dictionary *d, Learning *l)
     }
 }
 
-bool dictionary_learn(Dictionary *d, const SentencePairs *pairs, size_t ids, size_t rounds, Error *e)
+bool dictionary_learn(Dictionary *d, const SentencePairs *pairs, size_t ids, Error *e)
 {
     Learning l = {.pairs = pairs, .ids = ids};
     *d = (Dictionary){0};
     bool done = open_learning(&l, e) && list_all(d, &l, e);
-    for (size_t i = 0; done && i < rounds; i++)
+    for (size_t i = 0; done && i < DICTIONARY_ROUNDS; i++)
         learn_round(d, &l);
     close_learning(&l);
     if (!done)

@@ -19,7 +19,9 @@ typedef struct Dictionary {
     double *p;
 } Dictionary;
 
-bool dictionary_learn(Dictionary *d, const SentencePairs *pairs, size_t ids, size_t rounds, Error *e);
+enum { DICTIONARY_ROUNDS = 5 }; /* from uniform probabilities */
+
+bool dictionary_learn(Dictionary *d, const SentencePairs *pairs, size_t ids, Error *e);
 void dictionary_close(Dictionary *d);
 
 /* t(t | s) of words that some pair has. */

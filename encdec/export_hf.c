@@ -222,7 +222,7 @@ static bool write_weights(const Away *w, Error *e)
         fine = add_row(w, tables[i], e);
     for (size_t i = 0; fine && i < sizeof parts / sizeof *parts; i++)
         fine = naming_write(&parts[i], &w->x->weights, &t, e);
-    fine = fine && write_bias(w, &t, e) && export_tensors(w->x, "model.safetensors", &t, e);
+    fine = fine && write_bias(w, &t, e) && export_tensors(w->x, &t, e);
     tensors_close(&t);
     return fine;
 }

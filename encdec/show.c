@@ -55,7 +55,7 @@ bool encdec_show_sample(App *a, Trainer *trainer, uint64_t step, Error *e)
                                   .longest = LONGEST_SHOWN,
                                   .workers = 1,
                                   .team = 1};
-    bool fine = bitext_spread(&c->bitext, SPLIT_VALID, SHOWN, side, e) &&
+    bool fine = bitext_spread(&c->bitext, SHOWN, side, e) &&
                 translating_open(&t, &c->model, c->bitext.subwords, &trainer->weights, &o, e) &&
                 translating_run(&t, &side[SOURCE], e);
     for (size_t i = 0; fine && i < side[SOURCE].count; i++)
@@ -97,7 +97,7 @@ bool encdec_evaluate_sample(App *a, Trainer *trainer, double *figure, Error *e)
         return true;
     BleuEvaluator evaluator = evaluator_open(&t, c->options->target, 1);
     TreeEvaluator trees = {.t = &t, .leaves = (TreeLeaves)c->options->leaves};
-    bool fine = bitext_spread(&c->bitext, SPLIT_VALID, c->options->bleu_sentences, side, e) &&
+    bool fine = bitext_spread(&c->bitext, c->options->bleu_sentences, side, e) &&
                 translating_open(&t, &c->model, c->bitext.subwords, &trainer->weights, &o, e) &&
                 (c->options->trees ? tree_evaluator_lines(&trees, side, e) : evaluator_lines(&evaluator, side, e));
     if (fine)

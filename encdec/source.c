@@ -17,7 +17,7 @@
 
 enum { SITE_HELD_OUT = SITE_DATA + 0x100, HELD_OUT_OF = 20, HELD_OUT_MOST = 1000, NAME = 1000 };
 
-const char *side_name(size_t side) { return side == SOURCE ? "source" : "target"; }
+static const char *side_name(size_t side) { return side == SOURCE ? "source" : "target"; }
 
 static const char *const packings[] = {"", ".gz", ".bz2", ".xz", ".zst", ".zip"};
 enum { PACKINGS = sizeof packings / sizeof *packings };

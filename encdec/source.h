@@ -21,8 +21,6 @@
 
 enum { SOURCE, TARGET, SIDES_USED };
 
-const char *side_name(size_t side);
-
 /* Sentences and their trees (core/text/tree_tokens.h): see source_trees.c. */
 typedef struct TreesOptions {
     TreeCleaning cleaning;

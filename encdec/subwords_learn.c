@@ -118,18 +118,13 @@ static bool count_text(Counting *c, Vocabulary *sum, Error *e)
     return done;
 }
 
-static bool count_texts(Vocabulary *sum, const SubwordsOptions *o, const SubwordsText *texts, size_t count, Pool *pool,
-                        Error *e)
+static bool add_text(Vocabulary *sum, const SubwordsOptions *o, const SubwordsText *text, Pool *pool, Error *e)
 {
-    Counting c = {.options = o, .pool = pool, .workers = pool ? pool_size(pool) : 1};
+    Counting c = {.options = o, .text = *text, .pool = pool, .workers = pool ? pool_size(pool) : 1};
     c.counter = memory_get(c.workers, sizeof *c.counter);
     if (!c.counter)
         return memory_error(e, "words of a text", c.workers, sizeof *c.counter);
-    bool done = true;
-    for (size_t i = 0; done && i < count; i++) {
-        c.text = texts[i];
-        done = count_text(&c, sum, e);
-    }
+    const bool done = count_text(&c, sum, e);
     for (size_t i = 0; i < c.workers; i++) {
         vocabulary_close(&c.counter[i].words);
         buffer_free(&c.counter[i].capacity);
@@ -290,7 +285,7 @@ static bool learn_target(Subwords *p, const SubwordsOptions *o, const SubwordsTe
         if (texts[i].side != TARGET)
             continue;
         lines += texts[i].lines->count;
-        done = count_texts(&tokens, o, &texts[i], 1, pool, e);
+        done = add_text(&tokens, o, &texts[i], pool, e);
     }
     done = done && subwords_choose_target(p, &tokens, lines, e);
     vocabulary_close(&tokens);
@@ -314,7 +309,7 @@ static bool learn(Subwords *p, const SubwordsOptions *o, const SubwordsText *tex
         lines += texts[i].lines->count;
     bool done = true;
     for (size_t i = 0; done && i < count; i++)
-        done = (o->apart && texts[i].side == TARGET) || count_texts(&words, o, &texts[i], 1, pool, e);
+        done = (o->apart && texts[i].side == TARGET) || add_text(&words, o, &texts[i], pool, e);
     done = done && (!seen || note_seen(seen, &words, e)) &&
            (o->type == SUBWORDS_SHAPES ? learn_shapes(p, o, &words, texts, count, lines, e)
                                        : learn_from(p, o, &words, lines, seen, e));

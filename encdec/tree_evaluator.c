@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "base/philox.h"
+#include "base/units.h"
 #include "core/run/json.h"
 
 #include <math.h>
@@ -146,12 +147,6 @@ static double f1(const Each *t, const uint32_t *line, size_t lines)
     return gold + found > 0 ? 200 * matched / (gold + found) : 0;
 }
 
-static int by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Lines are drawn with replacement, the same ones of both runs. p: how often the difference turns to the other side, twice. */
 static void bootstrap(Versus *o, const Each *own, const Each *other, uint32_t *line, double *difference)
 {
@@ -163,7 +158,7 @@ static void bootstrap(Versus *o, const Each *own, const Each *other, uint32_t *l
         difference[s] = f1(own, line, lines) - f1(other, line, lines);
         turned += difference[s] * o->difference <= 0;
     }
-    qsort(difference, SAMPLES, sizeof *difference, by_size);
+    qsort(difference, SAMPLES, sizeof *difference, ascending);
     o->low = difference[SAMPLES / 40];
     o->high = difference[SAMPLES - 1 - SAMPLES / 40];
     o->p = fabs(o->difference) > 0 ? fmin(1, 2 * (double)turned / SAMPLES) : NAN;

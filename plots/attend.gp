@@ -2,11 +2,12 @@
 #
 #     data = ARG1; out = ARG2; size = ARG3; terminal = ARG4        and may say: ratio = HEIGHT / WIDTH
 #                                                                               natural = its width, letters being 8 points
+#                                                                               W and H, in points: both follow from these
 #     load ARG0[1:strlen(ARG0)-strlen("X.gp")]."attend.gp"
 #
 #     out        OUT.png, OUT.svg, OUT.pdf (its fonts inside) or OUT.txt; nothing or "-": text on standard output
 #     size       WIDTH or WIDTHxHEIGHT in cm, mm or in: 8.5cm, 16cmx9cm, 6inx4in; without a unit, in what the medium
-#                is made of: 900x540 pixels, 100x30 letters. Nothing or "-": 16 cm, or 79 letters
+#                is made of: 900x540 pixels, 100x30 letters. Nothing or "-": 16 cm, or 79 letters; of W points as many
 #     terminal   gnuplot's, instead of the one that the ending means: "sixelgd", "dumb ansi", "qt"; nothing or "-": that
 #
 # Afterwards there are: letters (true where the picture consists of letters), wide (its width in cm), and
@@ -14,6 +15,7 @@
 # has a pale[i] for what is drawn under it.
 
 set encoding utf8
+if (exists("W")) { ratio = H / W; natural = W }
 if (!exists("ratio")) { ratio = 0.6 }
 if (out eq "-") { out = "" }
 if (size eq "-") { size = "" }
@@ -21,6 +23,8 @@ if (terminal eq "-") { terminal = "" }
 
 # ---- the terminal
 ending = strlen(out) > 4 ? out[strlen(out)-3:] : ""
+# (the pixels of a screen are a little smaller than points)
+if (exists("W") && size eq "") { size = ending eq ".png" ? sprintf("%d", 1.8 * W) : sprintf("%.2fcm", W / 72 * 2.54) }
 if (terminal eq "") {
     terminal = out eq "" ? "dumb" : ending eq ".png" ? "pngcairo" : ending eq ".svg" ? "svg" : \
                ending eq ".pdf" ? "pdfcairo" : ending eq ".txt" ? "dumb mono" : ""

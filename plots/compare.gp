@@ -23,9 +23,6 @@ figure = system("head -n 1 ".quoted(data))
 names = real(word(info, 2)) + 12
 W = names < 220 ? 440.0 : 2 * names
 H = 16.0 * groups + 44
-ratio = H / W
-natural = W
-if (size eq "" || size eq "-") { size = strstrt(out, ".png") ? sprintf("%d", 1.8 * W) : sprintf("%.2fcm", W / 72 * 2.54) }
 load ARG0[1:strlen(ARG0)-strlen("compare.gp")]."attend.gp"
 
 set lmargin at screen names / W

@@ -35,9 +35,6 @@ panel_h = top + cell_h * layers + 8
 W = across * panel_w
 H = down * panel_h
 
-ratio = H / W
-natural = W
-if (size eq "" || size eq "-") { size = strstrt(out, ".png") ? sprintf("%d", 1.8 * W) : sprintf("%.2fcm", W / 72 * 2.54) }
 load ARG0[1:strlen(ARG0)-strlen("describe.gp")]."attend.gp"
 if (letters) { print "describe.gp: a map is no picture of letters: choose .png, .svg or .pdf"; exit status 2 }
 small = sprintf(",%g", 0.8 * points * (medium eq "svg" ? 96.0 / 72 : 1))

@@ -63,10 +63,6 @@ if (text) {
     size = sprintf("%dx%d", row_letters + 2 + 2 * columns > 40 ? row_letters + 2 + 2 * columns : 40, maps * map_lines + 1)
 }
 
-# Without a size, as many points as that; the pixels of a screen are a little smaller than points.
-ratio = H / W
-natural = W
-if (size eq "" || size eq "-") { size = strstrt(out, ".png") ? sprintf("%d", 1.8 * W) : sprintf("%.2fcm", W / 72 * 2.54) }
 map_rows = rows
 map_columns = columns
 load ARG0[1:strlen(ARG0)-strlen("heads.gp")]."attend.gp"

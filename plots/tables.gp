@@ -36,9 +36,6 @@ panel_h = 200.0
 left = 34.0; right = 44.0; top = 18.0; bottom = 32.0
 W = across * panel_w
 H = down * panel_h
-ratio = H / W
-natural = W
-if (size eq "" || size eq "-") { size = strstrt(out, ".png") ? sprintf("%d", 1.8 * W) : sprintf("%.2fcm", W / 72 * 2.54) }
 load ARG0[1:strlen(ARG0)-strlen("tables.gp")]."attend.gp"
 if (letters) { print "tables.gp: a map in two colours is no picture of letters: choose .png, .svg or .pdf"; exit status 2 }
 

@@ -18,9 +18,6 @@ letter = 5.4
 level = 26.0
 W = letter * (real(word(info, 2)) + 1) + real(word(info, 4)) / 2 + 12
 H = level * (real(word(info, 3)) + 1)
-ratio = H / W
-natural = W
-if (size eq "" || size eq "-") { size = strstrt(out, ".png") ? sprintf("%d", 1.8 * W) : sprintf("%.2fcm", W / 72 * 2.54) }
 load ARG0[1:strlen(ARG0)-strlen("tree.gp")]."attend.gp"
 if (letters) { print "tree.gp: choose .png, .svg or .pdf"; exit status 2 }
 

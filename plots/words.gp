@@ -22,9 +22,6 @@ gap = 34.0
 W = left + 3 * (bars + gap)
 H = top + line * words + 24
 
-ratio = H / W
-natural = W
-if (size eq "" || size eq "-") { size = strstrt(out, ".png") ? sprintf("%d", 1.8 * W) : sprintf("%.2fcm", W / 72 * 2.54) }
 load ARG0[1:strlen(ARG0)-strlen("words.gp")]."attend.gp"
 if (letters) { print "words.gp: choose .png, .svg or .pdf"; exit status 2 }
 

@@ -5,6 +5,8 @@
 #include "inner.h"
 #include "words.h"
 
+#include "base/units.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <math.h>
@@ -218,18 +220,6 @@ bool value_equal(const Option *row, Value a, Value b)
     return memcmp(&a, &b, value_size(row)) == 0;
 }
 
-/* The shortest decimal that reads back to the same double. */
-static void real_text(double real, Buffer *out)
-{
-    char text[40];
-    for (int digits = 1; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, real);
-        if (!(strtod(text, NULL) < real) && !(strtod(text, NULL) > real))
-            break;
-    }
-    buffer_print(out, "%s", text);
-}
-
 bool value_text(const Option *row, Value value, Buffer *out)
 {
     if (value_is_text(row)) {
@@ -238,7 +228,7 @@ bool value_text(const Option *row, Value value, Buffer *out)
         return value.text != NULL;
     }
     if (row->kind == OPTION_REAL) {
-        real_text(value.real, out);
+        buffer_print(out, "%s", real_text(value.real).text);
     } else if (row->kind == OPTION_SIZE) {
         if (!row->standard && value.size == 0)
             return false;

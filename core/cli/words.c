@@ -30,7 +30,8 @@ static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
 enum { LONGEST = 40 }; /* names are shorter; what is longer is near to none */
 
-size_t edit_distance(const char *a, const char *b)
+/* How many letters must be added, dropped, changed or swapped with their neighbour to make b of a. */
+static size_t edit_distance(const char *a, const char *b)
 {
     size_t m = strlen(a), n = strlen(b);
     if (m > LONGEST || n > LONGEST)

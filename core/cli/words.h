@@ -11,9 +11,6 @@ typedef struct Quoted {
 /* The text, up to `length` bytes of it, as one line: control bytes become '?', a long one ends in "...". */
 Quoted quoted(const char *text, size_t length);
 
-/* How many letters must be added, dropped, changed or swapped with their neighbour to make b of a. */
-size_t edit_distance(const char *a, const char *b);
-
 /* Collects the best of the names it is shown: start with {.word = "dpeth"}; `name` stays NULL if none is near. */
 typedef struct Nearest {
     const char *word;

@@ -316,9 +316,7 @@ static bool write_vocabulary(const Json *t, const char *folder, const char *path
             json_add_member(&b, content, id->number);
     }
     buffer_print(&b, "}");
-    const bool fine = b.failed ? memory_error(e, path, b.size, 1) : file_write(path, b.text, b.size, e);
-    buffer_free(&b);
-    return fine;
+    return file_write_buffer(path, &b, e);
 }
 
 static bool write_merges(const Json *t, const char *folder, const char *path, Error *e)
@@ -336,7 +334,7 @@ static bool write_merges(const Json *t, const char *folder, const char *path, Er
         else
             fine = fail(e, "%s/tokenizer.json: merge %zu is not two subwords", folder, i);
     }
-    fine = fine && (b.failed ? memory_error(e, path, b.size, 1) : file_write(path, b.text, b.size, e));
+    fine = fine && file_write_buffer(path, &b, e);
     buffer_free(&b);
     return fine;
 }

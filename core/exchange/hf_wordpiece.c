@@ -93,7 +93,7 @@ static bool write_lines(const Json *words, const char *folder, const char *path,
     Buffer b = {0};
     for (size_t i = 0; fine && i < words->count; i++)
         buffer_print(&b, "%s\n", lines[i]);
-    fine = fine && (b.failed ? memory_error(e, path, b.size, 1) : file_write(path, b.text, b.size, e));
+    fine = fine && file_write_buffer(path, &b, e);
     buffer_free(&b);
     memory_free(lines);
     return fine;

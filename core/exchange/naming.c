@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-void naming_name(char name[NAMING_NAME], const char *pattern, size_t block)
+/* A name with the number of its block. */
+static void naming_name(char name[NAMING_NAME], const char *pattern, size_t block)
 {
     const char *mark = strchr(pattern, '#');
     if (mark)

@@ -61,7 +61,4 @@ struct Source {
  * nothing is not read. */
 bool naming_read(const NamingTable *t, Source *theirs, const Parameters *model, Tensors *ours, Error *e);
 
-/* A name with the number of its block. */
-void naming_name(char name[NAMING_NAME], const char *pattern, size_t block);
-
 #endif

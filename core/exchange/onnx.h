@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { ONNX_NAME = 128, ONNX_RANK = 6 };
+enum { ONNX_NAME = 128 };
 
 typedef enum OnnxType { ONNX_FLOAT = 1, ONNX_INT64 = 7, ONNX_BOOL = 9 } OnnxType;
 

@@ -52,7 +52,8 @@ static void show_code(Buffer *out, uint32_t code, bool first)
     }
 }
 
-void label_show(Buffer *out, const char *text, size_t size)
+/* How a text is shown, without its blanks being seen wrongly: added to `out`. */
+static void label_show(Buffer *out, const char *text, size_t size)
 {
     if (!size)
         buffer_print(out, "∅");

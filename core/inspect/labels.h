@@ -1,9 +1,9 @@
 /* The tokens that the axes of a picture show, each so that nothing of it is lost or in the way: blanks, ends of lines
  * and other invisible characters are shown as a visible one.
  *
- *     space ␣   line feed ↵   tab ⇥   other control characters by their value, x00   no-break space ⍽   nothing at all
- * ∅ other invisible characters by their number, U+200B     bytes that are no UTF-8 by their value, xE4 a combining mark
- * on a circle
+ *     space ␣, line feed ↵, tab ⇥, no-break space ⍽, nothing at all ∅
+ *     other control characters by their value, x00; other invisible characters by their number, U+200B
+ *     bytes that are no UTF-8 by their value, xE4; a combining mark on a circle
  *
  * Where tokens are bytes, those of a character of several are this character with numbers: 中₁ 中₂ 中₃. */
 #ifndef CORE_INSPECT_LABELS_H
@@ -37,8 +37,5 @@ void labels_cut(Labels *t, size_t count);
 void labels_close(Labels *t);
 
 static inline const char *label_shown(const Labels *t, size_t i) { return t->shown.text + t->list[i].shown; }
-
-/* How a text is shown, without its blanks being seen wrongly: added to `out`. */
-void label_show(Buffer *out, const char *text, size_t size);
 
 #endif

@@ -12,8 +12,6 @@ static size_t kv_heads_of(const AttentionOptions *o) { return o->kv_heads ? o->k
 size_t attention_keys(const AttentionOptions *o) { return kv_heads_of(o) * o->key_size; }
 size_t attention_values(const AttentionOptions *o) { return kv_heads_of(o) * o->value_size; }
 
-static double one(const Parameter *p, size_t row, size_t column) { return (void)p, (void)row, (void)column, 1; }
-
 /* A cosine's g begins as 10, about what Henry et al. have for rows of 32 words. */
 static void add_qk_norm(Parameters *p, Attention *a, const char *prefix)
 {
@@ -28,8 +26,8 @@ static void add_qk_norm(Parameters *p, Attention *a, const char *prefix)
     a->query_norm.epsilon = a->key_norm.epsilon = 1e-12; /* a cosine, except for tiny vectors */
     a->cosine_scale = parameters_add(p, ROLE_GAIN, o->heads, 0, "%s.cosine_scale", prefix);
     if (a->cosine_scale)
-        a->cosine_scale->constant = one, a->cosine_scale->times = 10;
-    a->cosine_ones = parameters_constant(p, o->key_size, 0, one, prefix, "cosine_ones");
+        a->cosine_scale->constant = always_one, a->cosine_scale->times = 10;
+    a->cosine_ones = parameters_constant(p, o->key_size, 0, always_one, prefix, "cosine_ones");
 }
 
 Attention attention_new(Parameters *p, const AttentionOptions *o, const char *prefix)

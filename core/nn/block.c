@@ -14,8 +14,6 @@ static const char *join(Name name, const char *prefix, const char *part)
     return name;
 }
 
-static double one(const Parameter *p, size_t row, size_t column) { return (void)p, (void)row, (void)column, 1; }
-
 bool norm_ends_branch(NormPlacement placement)
 {
     return placement == NORM_POST || placement == NORM_DEEP || placement == NORM_RESIDUAL;
@@ -25,7 +23,7 @@ static Parameter *row_of(Parameters *p, size_t dim, double value, const char *pr
                          const char *name)
 {
     Name of_part;
-    Parameter *row = parameters_constant(p, 1, dim, one, prefix, join(of_part, part, name));
+    Parameter *row = parameters_constant(p, 1, dim, always_one, prefix, join(of_part, part, name));
     if (row)
         row->times = value;
     return row;
@@ -150,7 +148,8 @@ static Tensor *map(Tape *t, const Linear *l, Tensor *x, const Routes *routes)
     return routes ? experts_linear(t, l, x, routes) : linear(t, l, x);
 }
 
-Tensor *feedforward_of_rows(Tape *t, const FeedForward *f, Tensor *x, const Attend *rows)
+/* rows: of which x are the queries, which a load loss of experts belongs to; NULL: there is none. */
+static Tensor *feedforward_of_rows(Tape *t, const FeedForward *f, Tensor *x, const Attend *rows)
 {
     const Linear *active = f->gate.weight ? &f->gate : &f->in;
     const bool experts = f->experts.options.count, relu = f->activation == ACTIVATION_RELU && !experts;

@@ -115,9 +115,6 @@ AttentionContext context_remembered(const Rows *rows, const Cache *past, const C
 
 Tensor *feedforward(Tape *t, const FeedForward *f, Tensor *x);
 
-/* The same of the queries of `rows`, which a load loss of experts belongs to. */
-Tensor *feedforward_of_rows(Tape *t, const FeedForward *f, Tensor *x, const Attend *rows);
-
 /* A branch begins with its norm, and ends with the sum; with post-norm, the norm comes after the sum instead. */
 Tensor *enter(Tape *t, const Branch *b, Tensor *x);
 Tensor *leave(Tape *t, const Branch *b, Tensor *x, Tensor *f);

@@ -58,19 +58,13 @@ Tensor *embed(Tape *t, const Embedding *e, const Rows *rows)
     return y;
 }
 
-static double zero(const Parameter *p, size_t row, size_t column)
-{
-    (void)p, (void)row, (void)column;
-    return 0;
-}
-
-Embedding embedding_of_ngrams(Parameters *p, size_t rows, size_t longest, size_t dim, const char *table)
+Embedding embedding_of_ngrams(Parameters *p, size_t rows, size_t longest, size_t dim)
 {
     const EmbeddingOptions o = {
         .vocabulary = rows, .dim = dim, .positions = POSITIONS_NONE, .scale = 1 / (double)longest};
-    const Embedding e = embedding_new(p, &o, table, NULL);
+    const Embedding e = embedding_new(p, &o, "ngram_embedding.weight", NULL);
     if (e.table)
-        e.table->constant = zero;
+        e.table->constant = always_zero;
     return e;
 }
 

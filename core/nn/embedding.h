@@ -30,7 +30,7 @@ Tensor *embed(Tape *t, const Embedding *e, const Rows *rows);
 
 /* Of n-grams (core/train/ngrams.h) of up to `longest` tokens: one table, of zeros at first, for all lengths. It is multiplied
  * by 1 / longest, so that its vectors learn more slowly than a token's, which are read far more often. */
-Embedding embedding_of_ngrams(Parameters *p, size_t rows, size_t longest, size_t dim, const char *table);
+Embedding embedding_of_ngrams(Parameters *p, size_t rows, size_t longest, size_t dim);
 
 /* Adds the vectors of n-grams to those of tokens: of one side for each length. */
 Tensor *embed_ngrams(Tape *t, Tensor *tokens, const Embedding *e, const Rows *sides, size_t lengths);

@@ -70,8 +70,6 @@ Linear linear_tied(Parameter *table)
 
 void linear_add_bias(Parameters *p, Linear *l, const char *name) { l->bias = add_bias(p, l->in, l->out, false, name); }
 
-static double one(const Parameter *p, size_t row, size_t column) { return (void)p, (void)row, (void)column, 1; }
-
 Linear linear_last(Parameters *p, Parameter *table, size_t in, size_t out, const char *name)
 {
     Linear l = table ? linear_tied(table) : linear_new(p, in, out, true, name);
@@ -79,7 +77,7 @@ Linear linear_last(Parameters *p, Parameter *table, size_t in, size_t out, const
     if (l.weight)
         l.weight->edge = EDGE_OUT;
     if (p->wider > 0 && (p->wider < 1 || p->wider > 1) &&
-        (l.multiplier = parameters_constant(p, 1, in, one, name, "multiplier")))
+        (l.multiplier = parameters_constant(p, 1, in, always_one, name, "multiplier")))
         l.multiplier->times = 1 / p->wider;
     return l;
 }

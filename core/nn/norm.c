@@ -6,18 +6,16 @@
 
 #include <assert.h>
 
-static double one(const Parameter *p, size_t row, size_t column) { return (void)p, (void)row, (void)column, 1; }
-
 static Parameter *ones_new(Parameters *p, size_t dim, const char *name, const char *part)
 {
-    return parameters_constant(p, dim, 0, one, name, part);
+    return parameters_constant(p, dim, 0, always_one, name, part);
 }
 
 static Parameter *factor_new(Parameters *p, NormKind kind, const char *name)
 {
     Parameter *factor = parameters_add(p, ROLE_GAIN, 1, 0, "%s.%s", name, kind == NORM_TANH ? "alpha" : "scale");
     if (factor && kind == NORM_TANH)
-        factor->constant = one, factor->times = 0.5;
+        factor->constant = always_one, factor->times = 0.5;
     return factor;
 }
 

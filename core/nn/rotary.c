@@ -26,7 +26,8 @@ static double half(const Parameter *p, size_t row, size_t column)
     return column < half && row == column + half ? -1 : row < half && row + half == column;
 }
 
-size_t rotary_size(const RotaryOptions *o, size_t size)
+/* How many numbers of a head are rotated: even, at least 2. */
+static size_t rotary_size(const RotaryOptions *o, size_t size)
 {
     size_t pairs = (size_t)((o->share > 0 ? o->share : 1) * (double)size / 2);
     return pairs ? 2 * pairs : 2;

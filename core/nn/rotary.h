@@ -29,9 +29,6 @@ typedef struct Rotary {
     Parameter *half;          /* [size, size] */
 } Rotary;
 
-/* How many numbers of a head are rotated: even, at least 2. */
-size_t rotary_size(const RotaryOptions *o, size_t size);
-
 /* prefix: "blocks.0.attention" */
 Rotary rotary_new(Parameters *p, const RotaryOptions *o, size_t size, const char *prefix);
 

@@ -19,7 +19,6 @@ bool score_is_dot(Score score) { return score == SCORE_SCALED_DOT || score == SC
 
 double score_scale(Score score, size_t key_size) { return score == SCORE_SCALED_DOT ? 1 / sqrt((double)key_size) : 1; }
 
-static double one(const Parameter *p, size_t row, size_t column) { return (void)p, (void)row, (void)column, 1; }
 static double identity(const Parameter *p, size_t row, size_t column) { return (void)p, row == column; }
 
 /* [H,H], at first the identity, which changes nothing. */
@@ -38,7 +37,7 @@ Scoring scoring_new(Parameters *p, const ScoringOptions *o, const char *prefix)
     Scoring s = {.score = o->score, .weights = *weights};
     char name[sizeof(((Parameter *)0)->name)];
     if (weights->cap > 0 || weights->sigmoid)
-        s.one = parameters_constant(p, 1, 1, one, prefix, "one");
+        s.one = parameters_constant(p, 1, 1, always_one, prefix, "one");
     if (weights->talking) {
         s.talk_scores = talk_new(p, heads, prefix, "talk_scores");
         s.talk_weights = talk_new(p, heads, prefix, "talk_weights");

@@ -111,9 +111,8 @@ static inline bool app_misused(App *a)
     return false;
 }
 
-/* Where the data is, by --data or an option like it; NULL: it is built in. And whether the command line says so. */
+/* Where the data is, by --data or an option like it; NULL: it is built in. */
 const char *app_data(const App *a);
-bool app_data_given(const App *a);
 
 /* Opens a run, --run's or --resume's, and takes over its options. */
 bool app_open_run(App *a, const char *path, bool to_write, Error *e);

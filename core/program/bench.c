@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/ranks.h"
+#include "base/units.h"
 #include "core/cli/version.h"
 #include "core/run/json.h"
 #include "core/train/parts.h"
@@ -19,12 +20,6 @@ enum {
     STEPS = 10,  /* that are, if no option says how many, */
     SECONDS = 10 /* unless some of them take so long */
 };
-
-static int by_time(const void *a, const void *b)
-{
-    const double *x = a, *y = b;
-    return *x < *y ? -1 : *x > *y;
-}
 
 typedef struct Bench {
     Trainer trainer;
@@ -67,7 +62,7 @@ static void print_tuning(const App *a)
 
 static bool print_result(const App *a, const Bench *b, Error *e)
 {
-    qsort(b->times, b->steps, sizeof *b->times, by_time);
+    qsort(b->times, b->steps, sizeof *b->times, ascending);
     double step = b->times[b->steps / 2], tokens = a->kind->step_tokens(a);
     if (a->options->json)
         return print_json(a, b, step, tokens, e);

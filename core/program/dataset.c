@@ -27,7 +27,8 @@ const char *app_data(const App *a)
     return path;
 }
 
-bool app_data_given(const App *a)
+/* Whether the command line says where the data is. */
+static bool app_data_given(const App *a)
 {
     bool given = options_source(a->command_line, "data") == FROM_COMMAND_LINE;
     for (const char *const *name = a->kind->data_options; name && *name; name++)

@@ -78,10 +78,10 @@ bool export_close(Export *x, bool fine, Error *e)
     return fine;
 }
 
-bool export_tensors(const Export *x, const char *name, const Tensors *t, Error *e)
+bool export_tensors(const Export *x, const Tensors *t, Error *e)
 {
-    char *path = path_join(x->making, name);
-    const bool fine = path ? safetensors_write(path, t->list, t->count, NULL, 0, e) : memory_error(e, name, 1, 1);
+    char *path = path_join(x->making, "model.safetensors");
+    const bool fine = path ? safetensors_write(path, t->list, t->count, NULL, 0, e) : memory_error(e, "a path", 1, 1);
     memory_free(path);
     return fine;
 }

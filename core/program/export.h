@@ -20,7 +20,7 @@ bool export_open(Export *x, App *a, bool folder, Error *e);
 /* Where everything went well, the folder gets its name; else nothing is left of it. Passes `fine` on. */
 bool export_close(Export *x, bool fine, Error *e);
 
-/* Writes tensors into the folder, as safetensors. */
-bool export_tensors(const Export *x, const char *name, const Tensors *t, Error *e);
+/* Writes tensors into the folder, as model.safetensors. */
+bool export_tensors(const Export *x, const Tensors *t, Error *e);
 
 #endif

@@ -1,10 +1,10 @@
 /* See import.h. */
 #include "core/program/import.h"
 
+#include "base/units.h"
 #include "core/nn/norm.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- options, as if they had been typed */
@@ -21,17 +21,9 @@ bool import_size(const Import *m, const char *option, size_t value, Error *e)
     return import_set(m, option, text, e);
 }
 
-/* The shortest text that says it. */
 bool import_number(const Import *m, const char *option, double value, Error *e)
 {
-    char text[40];
-    for (int digits = 6; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, value);
-        const double said = strtod(text, NULL);
-        if (!(said < value || said > value))
-            break;
-    }
-    return import_set(m, option, text, e);
+    return import_set(m, option, real_text(value).text, e);
 }
 
 bool import_flag(const Import *m, const char *option, bool value, Error *e)

@@ -8,6 +8,7 @@
 #include "core/cli/version.h"
 #include "kernels/cpu/tuning.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* All that comes before the choices. */
@@ -25,10 +26,7 @@ static char *path_of(const Buffer *head)
     char name[64], *path = NULL;
     folder_of_caches(&folder);
     if (folder.size && !folder.failed && !head->failed && !is_link(folder.text)) {
-        buffer_print(&folder, "/");
-        strcpy(name, "tuning-");
-        memcpy(name + strlen(name), sha256(head->text, head->size).text, 24);
-        name[strlen("tuning-") + 24] = 0;
+        snprintf(name, sizeof name, "tuning-%.24s", sha256(head->text, head->size).text);
         path = path_join(folder.text, name);
     }
     buffer_free(&folder);

@@ -9,7 +9,11 @@
 
 /* ---- one number of a run */
 
-bool figure_rises(const Figure *f) { return f->column == LOG_ACCURACY || f->column == LOG_BLEU || f->column == LOG_F1; }
+/* Whether a larger value is better. */
+static bool figure_rises(const Figure *f)
+{
+    return f->column == LOG_ACCURACY || f->column == LOG_BLEU || f->column == LOG_F1;
+}
 
 void figure_name(Buffer *b, const Figure *f, const char *unit)
 {

@@ -19,8 +19,7 @@ typedef struct Figure {
     const double *flop_a_token; /* [runs], for a limit of FLOP */
 } Figure;
 
-/* Whether a larger value is better, and what the figure is called: "validation loss (bits/byte)". */
-bool figure_rises(const Figure *f);
+/* What the figure is called: "validation loss (bits/byte)". */
 void figure_name(Buffer *b, const Figure *f, const char *unit);
 
 /* Reads "steps=5000", "tokens=1e6", "seconds=60" or "flop=1e15"; false: it is none of these. */

@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 #include "base/philox.h"
+#include "base/units.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -147,12 +148,6 @@ static void take(double *value, const double *theta, const double *mean)
     value[SCALING_EXPONENT] = theta[4] / (theta[3] + theta[4]);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* From runs drawn with replacement, as many as there are. */
 static void intervals(ScalingFit *f, const Point *point, Point *drawn, size_t count, const double *theta,
                       const double *mean)
@@ -172,7 +167,7 @@ static void intervals(ScalingFit *f, const Point *point, Point *drawn, size_t co
             found[i][k] = value[i];
     }
     for (int i = 0; i < SCALING_NUMBERS; i++) {
-        qsort(found[i], SCALING_RESAMPLES, sizeof(double), by_value);
+        qsort(found[i], SCALING_RESAMPLES, sizeof(double), ascending);
         f->low[i] = found[i][SCALING_RESAMPLES / 40];
         f->high[i] = found[i][SCALING_RESAMPLES - 1 - SCALING_RESAMPLES / 40];
     }

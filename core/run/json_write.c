@@ -1,11 +1,11 @@
 /* JSON written: keys with their commas, strings that are always valid UTF-8, numbers that read back the same. */
 #include "core/run/json.h"
 
+#include "base/units.h"
 #include "base/utf8.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 void json_add_key(Buffer *b, const char *key)
@@ -56,18 +56,10 @@ void json_add_number(Buffer *b, double x)
         buffer_add(b, "null", 4);
         return;
     }
-    char text[40];
-    if (fabs(x) < 1e15 && floor(x) == x) { /* 100, not 1e+02 */
-        snprintf(text, sizeof text, "%.0f", x);
-        buffer_add(b, text, strlen(text));
-        return;
-    }
-    for (int digits = 1; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, x);
-        if (strtod(text, NULL) == x)
-            break;
-    }
-    buffer_add(b, text, strlen(text));
+    if (fabs(x) < 1e15 && floor(x) == x) /* 100, not 1e+02 */
+        buffer_print(b, "%.0f", x);
+    else
+        buffer_print(b, "%s", real_text(x).text);
 }
 
 void json_add_member(Buffer *b, const char *key, double x)

@@ -47,6 +47,9 @@ Parameter *parameters_constant(Parameters *p, size_t rows, size_t columns,
     return constant;
 }
 
+double always_one(const Parameter *p, size_t row, size_t column) { return (void)p, (void)row, (void)column, 1; }
+double always_zero(const Parameter *p, size_t row, size_t column) { return (void)p, (void)row, (void)column, 0; }
+
 Dropout parameters_dropout(Parameters *p, double rate)
 {
     return (Dropout){.rate = rate, .site = SITE_LAYERS + p->sites++, .side = p->side};

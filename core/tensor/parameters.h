@@ -87,6 +87,9 @@ Parameter *parameters_constant(Parameters *p, size_t rows, size_t columns,
                                double (*value)(const Parameter *, size_t, size_t), const char *prefix,
                                const char *name);
 
+double always_one(const Parameter *p, size_t row, size_t column);
+double always_zero(const Parameter *p, size_t row, size_t column);
+
 /* One more dropout, with a site of its own; see sites.h. */
 Dropout parameters_dropout(Parameters *p, double rate);
 

@@ -6,18 +6,13 @@
  */
 #include "base/memory.h"
 #include "base/philox.h"
+#include "base/units.h"
 #include "core/text/bleu.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-enum { SITE_LINES = 0x40000000 }; /* beyond those of training and sampling */
-
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
+enum { SITE_LINES = 0x40000000 }; /* as SITE_WORDS of core/tensor/sites.h, but under seeds of its own */
 
 static double mean_of(const double *scores, size_t count)
 {
@@ -30,7 +25,7 @@ static double mean_of(const double *scores, size_t count)
 /* Sorts the scores. */
 static BleuInterval interval(double score, double *scores, size_t count)
 {
-    qsort(scores, count, sizeof *scores, by_size);
+    qsort(scores, count, sizeof *scores, ascending);
     size_t cut = count / 40;
     return (BleuInterval){score, mean_of(scores, count), (scores[count - 1 - cut] - scores[cut]) / 2};
 }
@@ -65,7 +60,7 @@ static void find_bounds(BleuPaired *paired, const double *a, const double *b, do
 {
     for (size_t i = 0; i < samples; i++)
         differences[i] = a[i] - b[i];
-    qsort(differences, samples, sizeof *differences, by_size);
+    qsort(differences, samples, sizeof *differences, ascending);
     paired->low = differences[samples / 40];
     paired->high = differences[samples - 1 - samples / 40];
 }

@@ -47,7 +47,7 @@ typedef struct Bpe {
     BpeMerge *merges;   /* [pairs.count] */
     size_t *made_of;    /* [symbols.count] the pair that a symbol is split into again, or PAIR_NONE */
     bool separate_end;  /* version 0.1 */
-    size_t order_capacity, merges_capacity;
+    size_t order_capacity;
 } Bpe;
 
 /* A list begins as (Bpe){0}: merges for it in the order of their lines, and its end, after which it can be used. */

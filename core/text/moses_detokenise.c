@@ -42,7 +42,7 @@ static uint32_t first_of(Token t)
     return code;
 }
 
-/* The character that ends `size` bytes of a text. */
+/* The character that a token ends with. */
 static uint32_t last_of(Token t)
 {
     uint32_t code = 0xFFFD;

@@ -170,7 +170,8 @@ bool sentencepiece_write(const SentencePiece *s, const char *path, Error *e)
     return file_write(path, s->file, s->size, e);
 }
 
-int32_t sentencepiece_id(const SentencePiece *s, Bytes piece)
+/* The id of a piece by its text, that of <unk> where it is none. */
+static int32_t sentencepiece_id(const SentencePiece *s, Bytes piece)
 {
     const SortedText *found = sorted_find(&s->others, piece.at, piece.size);
     found = found ? found : sorted_find(&s->parts, piece.at, piece.size);

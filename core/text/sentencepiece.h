@@ -69,9 +69,6 @@ void sentencepiece_close(SentencePiece *s);
 /* The same file. */
 bool sentencepiece_write(const SentencePiece *s, const char *path, Error *e);
 
-/* The id of a piece by its text, that of <unk> where it is none. */
-int32_t sentencepiece_id(const SentencePiece *s, Bytes piece);
-
 /* --- a text as pieces: sentencepiece_cut.c --- */
 
 /* text: of the piece, or of what is unknown; good until the next text is cut, as long as the model is open. */

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PAIRS = 40, IDS = 12, MOST = 7, ROUNDS = 4 };
+enum { PAIRS = 40, IDS = 12, MOST = 7, ROUNDS = DICTIONARY_ROUNDS };
 
 /* Pairs of 0 to 6 words drawn from ids 2 .. 11, some of them twice in a sentence, each side closed by </s>. */
 static SentencePairs some_pairs(void)
@@ -64,7 +64,7 @@ START_TEST(a_dictionary_is_what_its_formula_says)
     Error e;
     double t[IDS][IDS];
     by_formula(t, &p);
-    ck_done(dictionary_learn(&d, &p, IDS, ROUNDS, &e), e);
+    ck_done(dictionary_learn(&d, &p, IDS, &e), e);
     for (size_t s = 0; s < IDS; s++) {
         double found[IDS] = {0};
         size_t best = UNKNOWN;
