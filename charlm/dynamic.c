@@ -18,6 +18,7 @@ void dynamic_prepare(CharlmOptions *v)
     o->optimizer = sgd();
     o->groups = NULL;
     o->momentum = o->decay = o->clip = o->ema = o->ngram_dropout = o->smoothing = o->z_loss = 0;
+    o->span_loss = o->load_loss = 0;
     o->dropout = o->attention_dropout = o->ff_dropout = o->branch_dropout = 0;
 }
 

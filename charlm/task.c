@@ -178,8 +178,12 @@ static bool open_all(App *a, Error *e)
         !part_suits(valid, "validation", 1, e))
         return false;
     a->data.scored = SPLIT_VALID;
-    if (c->options->eval_bytes)
+    if (c->options->eval_bytes) {
         valid = part_head(valid, &c->tokenizer, c->options->eval_bytes);
+        if (valid.size < 2)
+            return fail(e, "--eval-bytes %zu: the first token that would be scored is longer; give more, or 0 for all",
+                        c->options->eval_bytes);
+    }
     charlm_task(c, valid, model_window(&c->model));
     if (valid.ids && !o->quiet)
         fprintf(stderr, "%zu different tokens, %.2f bytes each in the validation part\n", c->tokenizer.count,

@@ -46,7 +46,7 @@ static bool split(const char *line, size_t size, Buffer *key, Buffer *value)
 {
     const char *end = line + size, *colon = end;
     key->size = value->size = 0;
-    if (!size || *line == ' ' || *line == '-' || *line == '#')
+    if (!size || *line == ' ' || *line == '#' || (*line == '-' && (size == 1 || line[1] == ' '))) /* "--" is a key */
         return false;
     if (*line == '"' || *line == '\'')
         colon = unquote(line, end, key);

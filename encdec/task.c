@@ -138,7 +138,8 @@ bool encdec_task(EncDec *c, Error *e)
                          .token_side = TARGET,
                          .word_dropout = {c->options->shared.word_dropout, c->options->shared.word_dropout},
                          .first_word = {FIRST_SUBWORD, FIRST_SUBWORD},
-                         .end_word = {(int32_t)(c->model.source.table->shape[0] - c->options->shared.registers)},
+                         .end_word = {(int32_t)(c->model.source.table->shape[0] - c->options->shared.registers),
+                                      c->model.begin_only ? c->model.begin : 0}, /* <pad>, which comes last */
                          .batch = dataset_batch,
                          .loss = loss,
                          .score_batch = dataset_score_batch,

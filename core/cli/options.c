@@ -152,6 +152,37 @@ bool options_set(Options *o, const char *name, const char *text, OptionSource so
     return option_put(o, state, text, "", source, e);
 }
 
+bool options_lack(OptionState *state, const char *means, Error *e)
+{
+    const Option *row = state->row;
+    Buffer now = {0};
+    if (state->source == FROM_DEFAULT)
+        return true;
+    if (state->source <= FROM_RUN) { /* a preset's or a configuration's, before which the run goes */
+        memory_free(state->text);
+        state->text = NULL;
+        state->source = FROM_DEFAULT;
+        value_put(row, state->value, (Value){.text = NULL});
+        return true;
+    }
+    const bool given = options_text(state, &now);
+    const char *text = now.text ? now.text : "";
+    bool fine = !now.failed || memory_error(e, row->name, now.size, 1);
+    if (fine && given && (!means || strcmp(text, means) != 0)) {
+        means = means ? means : "none";
+        if (row->class == OPTION_MODEL)
+            fine = fail(e, "--%s %s: the run has %s, which is fixed; leave the option out or start a new run",
+                        row->name, quoted(text, strlen(text)).text, means);
+        else {
+            memory_free(state->stored);
+            state->stored = memory_string(means);
+            fine = state->stored || memory_error(e, row->name, strlen(means) + 1, 1);
+        }
+    }
+    buffer_free(&now);
+    return fine;
+}
+
 bool options_preset(Options *o, const char *name, Error *e)
 {
     const Preset *preset = preset_find(o, name);
@@ -172,7 +203,12 @@ OptionSource options_source(const Options *o, const char *name)
 
 bool options_text(const OptionState *state, Buffer *out)
 {
-    return value_text(state->row, value_get(state->row, state->value), out);
+    const Value value = value_get(state->row, state->value);
+    if (state->row->kind == OPTION_SIZE && state->source > FROM_DEFAULT && value.size == 0) {
+        buffer_print(out, "0"); /* which was given, and need not mean the same */
+        return true;
+    }
+    return value_text(state->row, value, out);
 }
 
 void options_changes(const Options *o, Buffer *out)

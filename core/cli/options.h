@@ -133,6 +133,10 @@ bool options_parse(Options *o, int argc, char *const *argv, Error *e);
  * for options_changes. */
 bool options_set(Options *o, const char *name, const char *text, OptionSource source, Error *e);
 
+/* After options_set(..., FROM_RUN, ...): a stored run has no value of this option, which has no `standard`, because it was
+ * given none. That is as if what it `means` were stored (NULL: nothing that has a name). */
+bool options_lack(OptionState *state, const char *means, Error *e);
+
 /* Applies a preset that was not asked for by name, as the built-in data does. */
 bool options_preset(Options *o, const char *name, Error *e);
 

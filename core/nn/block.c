@@ -129,8 +129,8 @@ Tensor *enter(Tape *t, const Branch *b, Tensor *x) { return norm_ends_branch(b->
 /* What a branch adds, given its result f. */
 static Tensor *added(Tape *t, const Branch *b, Tensor *f)
 {
-    f = drop_all(t, b, f);
     f = b->placement == NORM_SANDWICH ? norm(t, &b->norm_out, f) : f;
+    f = drop_all(t, b, f); /* after the norm, which would take the factor away, and make its bias of zeros */
     return b->half ? mul_row(t, f, tape_constant(t, b->half)) : f;
 }
 

@@ -25,7 +25,7 @@ static double halves_of(const Parameter *table, size_t position, size_t column)
 static double slower_of(const Parameter *table, size_t position, size_t column)
 {
     const size_t half = table->shape[1] / 2, c = column < half ? column : column - half;
-    const double angle = (double)position / pow(10000, (double)c / ((double)half - 1));
+    const double angle = (double)position / pow(10000, half > 1 ? (double)c / ((double)half - 1) : 0);
     return column < half ? sin(angle) : cos(angle);
 }
 

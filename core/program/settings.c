@@ -83,14 +83,20 @@ bool settings_save(const Run *run, const Options *o, const DataNote *data, Error
     return fine;
 }
 
-/* Nothing of a class was lost: a default in its place would be another run. */
-static bool has_all(const Options *o, const Json *group, OptionClass class, const char *path, Error *e)
+/* Nothing of a class was lost: a default in its place would be another run. What a run has only where it was given is as
+ * if it were not given. */
+static bool has_all(Options *o, const Json *group, OptionClass class, const char *path, Error *e)
 {
     for (size_t i = 0; i < o->count; i++) {
-        const OptionState *state = &o->states[i];
-        if (state->row->class == class && state->standard && !json_get(group, state->row->name))
+        OptionState *state = &o->states[i];
+        const char *name = state->row->name;
+        if (state->row->class != class || json_get(group, name))
+            continue;
+        if (state->standard)
             return fail(e, "%s: '%s' is missing; if the run was made by an older version, add it (its value was %s)",
-                        path, state->row->name, state->standard);
+                        path, name, state->standard);
+        if (!options_lack(state, run_unless_given(name), e))
+            return false;
     }
     return true;
 }

@@ -74,14 +74,22 @@ enum { LEAST = 2 }; /* numbers that vary */
 
 static const double level = 0.05, power = 0.8;
 
+/* Of equal numbers it is each of them: a mean that is rounded would make them vary. */
+static double mean_of(const double *x, size_t count)
+{
+    double sum = 0;
+    bool equal = true;
+    for (size_t i = 0; i < count; i++) {
+        sum += x[i];
+        equal = equal && x[i] == x[0];
+    }
+    return !count ? (double)NAN : equal ? x[0] : sum / (double)count;
+}
+
 Moments moments_of(const double *x, size_t count)
 {
-    Moments m = {.count = count, .mean = NAN, .sd = NAN};
-    double sum = 0, squares = 0;
-    for (size_t i = 0; i < count; i++)
-        sum += x[i];
-    if (count)
-        m.mean = sum / (double)count;
+    Moments m = {.count = count, .mean = mean_of(x, count), .sd = NAN};
+    double squares = 0;
     for (size_t i = 0; i < count; i++)
         squares += (x[i] - m.mean) * (x[i] - m.mean);
     if (count >= LEAST)
@@ -115,9 +123,12 @@ Difference difference_welch(const Moments *a, const Moments *b)
 Difference difference_paired(const double *a, const double *b, size_t count)
 {
     double sum = 0, squares = 0;
-    for (size_t i = 0; i < count; i++)
+    bool equal = true;
+    for (size_t i = 0; i < count; i++) {
         sum += a[i] - b[i];
-    const double mean = sum / (double)count;
+        equal = equal && a[i] - b[i] == a[0] - b[0];
+    }
+    const double mean = count && equal ? a[0] - b[0] : sum / (double)count;
     for (size_t i = 0; i < count; i++)
         squares += (a[i] - b[i] - mean) * (a[i] - b[i] - mean);
     const double n = (double)count;

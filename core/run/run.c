@@ -3,6 +3,7 @@
 #define _DARWIN_C_SOURCE /* and elsewhere */
 #include "core/run/run.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
 
@@ -58,6 +59,19 @@ bool run_default_path(char **path, const char *program, Error *e)
     return false;
 }
 
+/* A process that looks whether the run is busy holds the lock for a moment, too. */
+static bool lock_soon(int file)
+{
+    enum { TRIES = 20 };
+    int tries = 1;
+    while (flock(file, LOCK_EX | LOCK_NB)) {
+        if (errno != EWOULDBLOCK || tries++ == TRIES)
+            return false;
+        clock_sleep(0.005);
+    }
+    return true;
+}
+
 /* The lock goes with its process, however that ends; the file stays. */
 static bool take_lock(Run *run, Error *e)
 {
@@ -69,7 +83,7 @@ static bool take_lock(Run *run, Error *e)
     memory_free(path);
     if (run->lock < 0)
         return fail(e, "cannot write to the run %s: %s", run->path, strerror(why));
-    if (!flock(run->lock, LOCK_EX | LOCK_NB))
+    if (lock_soon(run->lock))
         return true;
     if (errno == EWOULDBLOCK)
         return fail(e, "another process is writing the run %s; wait until it ends, or use another --run", run->path);

@@ -98,7 +98,8 @@ static SavedBlock saved_block(const Optimizer *o, size_t i)
     return (SavedBlock){o->kind->saved[i], o->layout, o->block[i], o->options.parts > 1 ? o : NULL, i};
 }
 
-/* Where weights are averaged: those that training continues from. The model's are the average. */
+/* Where weights are averaged: those that training continues from, with an average or without. The model's are the
+ * average. */
 static const char trained[] = "trained.";
 
 static bool state_write(Trainer *c, const char *path, const Progression *at, bool with_time, Error *e)
@@ -201,18 +202,19 @@ static bool state_read(Trainer *c, const char *path, uint64_t wanted, Progressio
         const SavedBlock block = saved_block(&c->optimizer, i);
         fine = read_block(&(Reading){.from = &from, .to = &block, .k = c->options.k, .s = s}, e);
     }
-    if (fine && c->average) {
+    if (fine) {
         char name[sizeof c->parameters->list[0]->name + sizeof trained];
         snprintf(name, sizeof name, "%s%s", trained, c->parameters->list[0]->name);
         trainer_average_begins(c);
-        if (safetensors_find(from.file, name)) /* else it was trained without an average so far */
+        if (safetensors_find(from.file, name)) { /* else it was trained without an average so far */
             fine = read_block(&(Reading){.from = &from,
                                          .to = &(SavedBlock){trained, c->parameters, c->weights.reals, NULL, 0},
                                          .k = c->options.k,
                                          .s = s},
                               e);
-        if (fine && c->weights.numbers != c->weights.reals)
-            c->options.k->convert(s, c->weights.numbers, c->weights.reals, c->parameters->whole);
+            if (fine && c->weights.numbers != c->weights.reals)
+                c->options.k->convert(s, c->weights.numbers, c->weights.reals, c->parameters->whole);
+        }
     }
     optimizer_after_load(&c->optimizer);
     if (fine)

@@ -210,10 +210,12 @@ static bool log_step(Loop *l, const StepResult *now, double rate, const StepTime
     return done || not_written(l, e);
 }
 
+/* By steps, or by the clock of any process: all save at the same step, because with --shard each has a part of it. */
 static bool due(const Loop *l)
 {
     bool steps = l->options.save_every && l->at.step % l->options.save_every == 0;
-    return steps || (l->options.save_seconds > 0 && clock_seconds() - l->last_saved >= l->options.save_seconds);
+    return steps ||
+           (l->options.save_seconds > 0 && ranks_any(clock_seconds() - l->last_saved >= l->options.save_seconds));
 }
 
 static bool step(Loop *l, Error *e)

@@ -127,11 +127,12 @@ void trainer_find_nonfinite(Trainer *c, uint64_t step, Error *e)
     nonfinite_weights(name, &c->weights, c->worker[0].stream);
     Step s = step_begin(c, step, 0);
     s.nonfinite = name;
-    c->division.ranks = 1, c->division.rank = 0; /* each process looks at the whole step, and finds the same */
-    for (size_t i = 0; i < c->options.workers && !name[0]; i++) {
-        Part part = {c, &c->worker[i], i};
+    c->division.ranks = 1, c->division.rank = 0; /* each process looks at the whole step, and finds the same; */
+    c->division.workers = 1;                     /* and its first worker: others may have no gradients of their own */
+    if (!name[0]) {
+        Part part = {c, &c->worker[0], 0};
         step_each_micro_batch(&s, &part, forward_backward);
-        nonfinite_gradients(name, &c->worker[i].tape);
+        nonfinite_gradients(name, &c->worker[0].tape);
     }
     for (size_t i = 0; i < c->options.workers; i++)
         update_forget(c, &c->worker[i]);

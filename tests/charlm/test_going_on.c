@@ -288,7 +288,7 @@ START_TEST(heads_of_keys_are_stored_where_they_are_given)
     ck_assert_msg(strstr(text, "\"heads\": 4, \"kv-heads\": 1,"), "%s", text);
     memory_free(text);
     refused(1, "kv-heads", "train --resume %s --kv-heads 2 --steps 20", whole);
-    refused(1, "key.weight", "train --resume %s --kv-heads 1 --steps 20", without);
+    refused(1, "--kv-heads 1: the run has all", "train --resume %s --kv-heads 1 --steps 20", without);
     refused(2, "--kv-heads 3", "train --run %s-3 " SHORT " --heads 4 --kv-heads 3 --steps 1", whole);
     refused(2, "--kv-heads '0'", "train --run %s-0 " SHORT " --heads 4 --kv-heads 0 --steps 1", whole);
 }
@@ -460,6 +460,12 @@ START_TEST(groups_of_tensors_are_the_runs_own)
     ck_assert(with && other && memcmp(with, other, size) != 0);
     memory_free(with);
     memory_free(other);
+    s = must("train --resume %s --steps 7 --groups *embedding*:lr=0", without); /* kept, like any that is changed */
+    ck_assert_msg(strstr(s.err, "groups none -> *embedding*:lr=0") != NULL, "%s", s.err);
+    said_free(&s);
+    config = read_in(without, "config.json", &size);
+    ck_assert_msg(strstr(config, "\"groups\": \"*embedding*:lr=0\""), "%s", config);
+    memory_free(config);
     refused(2, "--groups 'lr=x': expected a number", "train --run %s %s --groups *:lr=x", fresh_path("never"), SHORT);
     refused(1, "no tensor that an earlier", "train --run %s %s --groups x:lr=0", fresh_path("never"), SHORT);
     refused(1, "no tensor that an earlier", "train --dry-run %s --groups x:lr=0", SHORT);

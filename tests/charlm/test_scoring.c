@@ -187,7 +187,7 @@ START_TEST(dynamic_evaluation_learns_from_each_window_that_it_has_scored)
     const double rate = 0.5;
     const char *run = trained_as(
         "--dim 4 --heads 1 --ff 4 --tie --dropout 0.2 --smoothing 0.1 --z-loss 0.01 --clip 0.1 "
-        "--momentum 0.5 --optimizer sgd --ema 0.5 --batch 3");
+        "--momentum 0.5 --optimizer sgd --ema 0.5 --batch 3 --adaptive-span 8 --span-loss 0.1");
     char words[200];
     Opened o;
     double sum = 0;

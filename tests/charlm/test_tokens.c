@@ -130,6 +130,8 @@ START_TEST(what_cannot_be_is_said)
     refused(2, "are the files of --tokens gpt2", "train " TINY " --codes x");
     refused(2, "needs both files", "train " TINY " --tokens gpt2 --codes x");
     refused(1, "needs its files", "train " TINY " --tokens gpt2");
+    refused(1, "--eval-bytes 1:", "train --run %s " TINY " --tokens bpe --merges 300 --eval-bytes 1",
+            fresh_path("never"));
     refused(1, "no-such.json", "train " TINY " --tokens gpt2 --vocabulary no-such.json --codes x");
     Said s = must("info --dim 16 --heads 2 --depth 1 --context 16 --tokens gpt2");
     ck_assert_msg(strstr(s.out, "[50257, 16]"), "%s", s.out);

@@ -25,7 +25,7 @@ static void setup(void)
     snprintf(charlm_run, sizeof charlm_run, "%s", fresh_path("charlm"));
     snprintf(one, sizeof one, "%s", fresh_path("one"));
     command_program("charlm");
-    works("train --run %s --depth 1 --steps 4 --eval-bytes 300 -q --bias=no " SMALL, charlm_run);
+    works("train --run %s --depth 1 --steps 4 --eval-bytes 300 -q --bias=no --no-gate " SMALL, charlm_run);
     command_program("classifier");
     works("train --run %s --depth 1 --steps 4 -q " CLASSIFIER, one);
 }
@@ -129,6 +129,8 @@ START_TEST(what_cannot_be_begun_with_is_refused)
         {1, "two tensors would be named blocks.0.norm", "--run %s --from %s --map blocks.0.norm1=blocks.0.norm2"},
         {1, "heads 2, and this one has 4, where blocks.0.attention.query.weight means something else",
          "--run %s --from %s --heads 4"},
+        {1, "gate no, and this one has yes, where blocks.0.ff.in.weight means something else",
+         "--run %s --from %s --gate --ff 32"},
         {2, "--map 'blocks.' is not a list of pairs", "--run %s --from %s --map blocks."},
         {2, "is not a list of pairs", "--run %s --from %s --map a=b=c"},
         {2, "which is missing", "--run %s --map a=b"},

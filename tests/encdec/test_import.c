@@ -325,11 +325,10 @@ START_TEST(a_folder_that_is_not_whole_is_refused)
     ck_assert(!folder_exists(run));
 }
 
-START_TEST(a_damaged_file_of_marian_is_refused_in_one_line)
+static const char *folder_of_marian(void)
 {
     static const char *const files[] = {"model.npz", "opus.vocab.yml", "source.spm", "target.spm"};
-    const char *folder = fresh_path("folder"), *run = fresh_path("run");
-    size_t size;
+    const char *folder = fresh_path("folder");
     Error e;
     ck_done(folder_make(folder, &e), e);
     for (size_t i = 0; i < 4; i++) {
@@ -337,6 +336,26 @@ START_TEST(a_damaged_file_of_marian_is_refused_in_one_line)
         snprintf(path, sizeof path, MARIAN "npz/%s", files[i]);
         copy_in(path, folder, files[i]);
     }
+    return folder;
+}
+
+/* YAML needs no quotes around a word for that, and Marian writes none. */
+START_TEST(a_word_may_begin_with_a_hyphen)
+{
+    const char *folder = folder_of_marian();
+    size_t size;
+    char *words = read_in(folder, "opus.vocab.yml", &size), *re = strstr(words, "\nre: ");
+    ck_assert_ptr_nonnull(re);
+    memcpy(re + 1, "-e", 2);
+    write_in(folder, "opus.vocab.yml", words, size);
+    memory_free(words);
+    works("import %s/model.npz --out %s -q", folder, fresh_path("run"));
+}
+
+START_TEST(a_damaged_file_of_marian_is_refused_in_one_line)
+{
+    const char *folder = folder_of_marian(), *run = fresh_path("run");
+    size_t size;
     char *bytes = read_in(folder, "model.npz", &size);
     for (size_t cut = 0; cut < size; cut += size / 6) {
         write_in(folder, "model.npz", bytes, cut);
@@ -373,6 +392,7 @@ static const Test tests[] = {TEST_LOOP(in_f64_it_computes_what_transformers_does
                              TEST_LOOP(it_is_scored_shown_and_learns_further, MODELS),
                              TEST(what_would_change_its_meaning_is_refused_by_name),
                              TEST(a_folder_that_is_not_whole_is_refused),
+                             TEST(a_word_may_begin_with_a_hyphen),
                              TEST(a_damaged_file_of_marian_is_refused_in_one_line)};
 
 int main(int argc, char **argv)

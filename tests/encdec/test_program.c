@@ -85,7 +85,8 @@ START_TEST(a_run_that_goes_on_has_the_same_bits)
 {
     static const char *const ways[] = {"--dropout 0.1 --attention-dropout 0.1 --ff-dropout 0.1 --seed 3",
                                        "--type bpe --merges 100 --bpe-dropout 0.2 --longest 60 --context 128",
-                                       "--guided-alignment 0.5 --guided-head 1 --precision bf16"};
+                                       "--guided-alignment 0.5 --guided-head 1 --precision bf16",
+                                       "--depth 2 --guided-alignment 0.5 --guided-layer 0"};
     char whole[700], parts[720], options[200];
     size_t size, other;
     snprintf(options, sizeof options, "--steps 40 %s", ways[_i]);
@@ -504,7 +505,7 @@ int main(int argc, char **argv)
     static const Test tests[] = {TEST_LEARNS(it_learns_and_eval_says_how_well, 4, 60),
                                  TEST(the_log_has_what_eval_finds),
                                  TEST(the_first_loss_is_that_of_a_guess),
-                                 TEST_LOOP(a_run_that_goes_on_has_the_same_bits, 3),
+                                 TEST_LOOP(a_run_that_goes_on_has_the_same_bits, 4),
                                  TEST(micro_batches_and_workers_change_rounding_alone),
                                  TEST(logits_are_dumped_in_reading_order),
                                  TEST(the_average_is_the_mean_of_checkpoints),

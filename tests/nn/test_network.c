@@ -383,13 +383,25 @@ START_TEST(each_dropout_of_a_network_acts)
     whole_close(&w);
 }
 
+/* Norms after branches, too, get a bias; in `none` they get neither that nor a gain. */
+static void give_norm_out(Whole *w, const double *gain, const double *bias)
+{
+    for (size_t i = 0; i < w->model.parameters.count; i++) {
+        const Parameter *p = w->model.parameters.list[i];
+        if (strstr(p->name, "_out.bias"))
+            weights_set(&w->t.trainer.weights, w->t.trainer.worker[0].stream, p, bias);
+        else if (gain && strstr(p->name, "_out.weight"))
+            weights_set(&w->t.trainer.weights, w->t.trainer.worker[0].stream, p, gain);
+    }
+}
+
 /* Each of two branches is there or not, for all micro-batches of a step alike: four losses, one of them that of a network
  * whose branches are zero. */
 START_TEST(branches_are_dropped_as_a_whole_for_a_step)
 {
     enum { STEPS = 30, MOST = 8 };
     SharedOptions o = small_options();
-    o.norm = NORM_PRE, o.depth = 1, o.branch_dropout = 0.5;
+    o.norm = _i ? NORM_SANDWICH : NORM_PRE, o.depth = 1, o.branch_dropout = 0.5;
     double seen[MOST];
     size_t count = 0;
     Whole whole, parts, none;
@@ -397,12 +409,16 @@ START_TEST(branches_are_dropped_as_a_whole_for_a_step)
     whole_open(&parts, &o, plain_of(NUMBER_F64), &(Training){.workers = 2, .micro_rows = 2});
     o.branch_dropout = 1e-300; /* none; with 0 other numbers would be drawn */
     whole_open(&none, &o, plain_of(NUMBER_F64), &(Training){0});
-    static const double zeros[24 * 31];
+    static double zeros[24 * 31], bias[24];
+    for (size_t i = 0; i < 24; i++)
+        bias[i] = (double)i / 24;
     for (size_t i = 0; i < none.model.parameters.count; i++) {
         const Parameter *p = none.model.parameters.list[i];
         if (p->residual)
             weights_set(&none.t.trainer.weights, none.t.trainer.worker[0].stream, p, zeros);
     }
+    if (o.norm == NORM_SANDWICH)
+        give_norm_out(&none, zeros, zeros), give_norm_out(&whole, NULL, bias), give_norm_out(&parts, NULL, bias);
     const double without = trainer_fixture_step(&none.t, 1, 0).loss;
     bool found = false;
     for (uint64_t step = 1; step <= STEPS; step++) {
@@ -513,7 +529,7 @@ int main(int argc, char **argv)
         TEST_LOOP(adam_with_moments_stays_finite_where_nothing_is_scored, KINDS),
         TEST_LOOP(dropout_acts_in_training_and_not_in_evaluation, KINDS),
         TEST_LOOP(each_dropout_of_a_network_acts, KINDS),
-        TEST(branches_are_dropped_as_a_whole_for_a_step),
+        TEST_LOOP(branches_are_dropped_as_a_whole_for_a_step, 2),
         TEST(a_step_that_is_not_finite_changes_nothing_and_names_the_culprit),
         TEST_LOOP(ragged_rows_never_need_more_than_the_longest_ones, KINDS),
     };

@@ -97,6 +97,10 @@ START_TEST(where_nothing_varies_nothing_is_said)
     ck_assert_double_eq(difference_welch(&one, &three).mean, 3 - 7.0 / 3);
     ck_assert(!isnan(difference_welch(&equal, &three).p));
     ck_assert(isnan(difference_paired(x, y, 1).p) && isnan(difference_paired(x, x, 3).p));
+    const double eight[] = {0.8, 0.8, 0.8}, half[] = {0.1, 0.1, 0.1}; /* whose sum is not exactly three times as much */
+    const Moments rounded = moments_of(eight, 3), other = moments_of(half, 3);
+    ck_assert(rounded.sd == 0 && other.sd == 0 && isnan(difference_welch(&rounded, &other).p));
+    ck_assert(isnan(difference_paired(eight, half, 3).p));
     ck_assert_uint_eq(count_needed(0, 1), 0);
     ck_assert_uint_eq(count_needed(1, NAN), 0);
     ck_assert_uint_eq(count_needed(1e-9, 1), 0);

@@ -117,6 +117,25 @@ START_TEST(an_average_may_begin_later)
     tiny_run_close(&r);
 }
 
+/* A run that goes on without its average goes on from its weights. */
+START_TEST(an_average_may_end)
+{
+    static float weights[MOST];
+    const Progression at = {.step = 3};
+    Progression back;
+    TinyRun r;
+    Error e;
+    open_run(&r, "run", "cpu", NUMBER_F32, 0.5);
+    train(&r, 1, 3);
+    const size_t bytes = r.tiny.parameters.size * sizeof *weights;
+    memcpy(weights, r.trainer.weights.reals, bytes);
+    ck_done(checkpoint_save(r.run, &r.trainer, &r.loop.note, &at, false, &e), e);
+    open_trainer(&r, "cpu", NUMBER_F32, 0);
+    ck_done(checkpoint_load(r.run, &r.trainer, 3, NULL, &back, &e), e);
+    ck_assert(memcmp(r.trainer.weights.reals, weights, bytes) == 0);
+    tiny_run_close(&r);
+}
+
 START_TEST(the_plan_counts_it)
 {
     TrainerPlan with, without;
@@ -135,6 +154,6 @@ int main(int argc, char **argv)
 {
     static const Test tests[] = {TEST_LOOP(the_average_follows_by_the_formula_and_the_weights_are_as_without, 3),
                                  TEST_LOOP(the_average_is_what_is_scored_and_saved_and_the_run_goes_on_to_the_bit, 2),
-                                 TEST(an_average_may_begin_later), TEST(the_plan_counts_it)};
+                                 TEST(an_average_may_begin_later), TEST(an_average_may_end), TEST(the_plan_counts_it)};
     return suite_run("train/moving", tests, sizeof tests / sizeof *tests, argc, argv);
 }
