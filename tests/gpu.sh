@@ -111,6 +111,7 @@ mkdir -p "$out/done" "$out/rows" "$out/why" "$out/log" "$out/same"
 part "building (make's words: $out/build.log)"
 jobs=$(getconf _NPROCESSORS_ONLN)
 # The emulator's tests need no GPU, and take longest to compile; the rehearsal takes the build that is there.
+[ $device = cuda ] || export ATTEND_HOST=apart # what the host may not touch on a GPU it may not touch here
 if [ $device = cuda ]; then build="BUILD=build/gpu GPU=native CXX17=no"; else build=${BUILD:+BUILD=$BUILD}; fi
 make="make --no-print-directory"
 cannot() { tail -n 20 "$out/build.log" >&2; tell "cannot build: $1"; }

@@ -412,9 +412,8 @@ void exchange_weights(Part *part)
             convert(part, common(moved_by(&c->options.optimizer, p, rank), (Range){0, p->dense}));
 }
 
-void exchange_states(Trainer *c)
+void exchange_states(Trainer *c, const Division *d)
 {
-    const Division *d = &c->division;
     size_t own, own_end, others = 0;
     rank_shares(d, d->rank, &own, &own_end);
     for (size_t rank = 0; rank < d->ranks; rank++) {

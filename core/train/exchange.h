@@ -38,8 +38,8 @@ void exchange_sums(Part *part);
 /* By all workers, after update_weights, where each process has moved some: from here on all have all of them. */
 void exchange_weights(Part *part);
 
-/* By one: what was summed up of losses in all shares. */
-void exchange_states(Trainer *c);
+/* By one: what was summed up of losses in all shares of a step that was divided like this. */
+void exchange_states(Trainer *c, const Division *d);
 
 /* Bytes that a process sends in a step with these many numbers in its gradient. */
 double exchange_bytes(const TrainerOptions *o, const Division *d, const Parameters *p, size_t gradient);

@@ -64,8 +64,9 @@ static void step_share(void *argument, size_t number)
     part.w->ended = clock_seconds();
 }
 
-/* The workers' results, after they have finished; over: the time at which the last one had issued its work. */
-static bool collect(Trainer *c, double over, StepResult *result, Error *e)
+/* The workers' results, after they have finished; d: of the step, as the trainer's may be the next one's by now; over: the
+ * time at which the last one had issued its work. */
+static bool collect(Trainer *c, const Division *d, double over, StepResult *result, Error *e)
 {
     Sums sums = {0};
     StepState state;
@@ -75,13 +76,13 @@ static bool collect(Trainer *c, double over, StepResult *result, Error *e)
         w->waited += over - w->ended;
         if (!c->options.k->finish(w->stream, e))
             return false;
-        worker_shares(&c->division, i, &first, &end);
+        worker_shares(d, i, &first, &end);
         for (; first < end; first++)
             c->options.k->download(w->stream, &c->ended[first], &w->shares[first], sizeof *c->ended);
     }
-    if (c->division.ranks > 1 && !result->given_up)
-        exchange_states(c);
-    for (size_t i = 0; i < c->division.shares; i++)
+    if (d->ranks > 1 && !result->given_up)
+        exchange_states(c, d);
+    for (size_t i = 0; i < d->shares; i++)
         sums_add(&sums, &c->ended[i]);
     c->options.k->download(c->worker[0].stream, &state, c->worker[0].state, sizeof state);
     result->norm = state.norm, result->finite = state.finite;
@@ -100,11 +101,12 @@ bool trainer_step(Trainer *c, uint64_t step, double rate, StepResult *result, Er
     c->began = clock_seconds();
     pool_run(c->pool, step_share, &s);
     double over = clock_seconds();
+    const Division division = c->division;
     *result = (StepResult){.tokens = (double)c->batch.side[c->task->token_side].positions,
                            .given_up = atomic_load(&c->given_up)};
     if (!result->given_up)
         step_send_ahead(c, step + 1);
-    if (!collect(c, over, result, e))
+    if (!collect(c, &division, over, result, e))
         return false;
     if (result->finite && !result->given_up)
         moving_follow(c, step);

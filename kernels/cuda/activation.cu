@@ -1,6 +1,7 @@
 /* Functions of one number, and their derivatives. See kernels/plain/activation.c for the formulas.
  *
- * There is one step: a thread for each number. Nothing is read twice, so memory is the limit. */
+ * There is one step: a thread for each number, or for several, where there are many. Nothing is read twice, so memory is the
+ * limit. */
 
 #define SQRT_HALF  0.70710678118654752440f
 #define SQRT_2_PI  0.79788456080286535588f /* sqrt(2 / pi) */
@@ -53,15 +54,16 @@ static __device__ float activation_slope(Activation function, float x)
 
 static __global__ void activation_kernel(Number *y, const Number *x, Activation function, size_t n)
 {
-    for (size_t i = thread_number(); i < n; i += thread_count())
-        y[i] = number(activation(function, real(x[i])));
+    for_each(
+        n, [&](size_t i) { return real(x[i]); }, [&](size_t i, float of) { y[i] = number(activation(function, of)); });
 }
 
 static __global__ void activation_backward_kernel(Number *dx, bool add, const Number *dy, const Number *x,
                                                   Activation function, size_t n)
 {
-    for (size_t i = thread_number(); i < n; i += thread_count())
-        store_gradient(&dx[i], add, real(dy[i]) * activation_slope(function, real(x[i])));
+    for_each(
+        n, [&](size_t i) { return real(dy[i]) * activation_slope(function, real(x[i])); },
+        [&](size_t i, float gradient) { store_gradient(&dx[i], add, gradient); });
 }
 
 static void activation_forward(Stream *s, void *y, const void *x, Activation function, size_t n)

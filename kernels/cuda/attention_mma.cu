@@ -109,10 +109,33 @@ static __device__ inline void columns_of_16(unsigned x[4], const MmaTile<ROWS, C
 
 /* ---- fragments a: 16 rows and 16 columns */
 
+/* Two numbers that are side by side, where that is a multiple of 4 bytes: one access in place of two. */
+typedef unsigned __attribute__((may_alias)) TwoNumbers;
+
+static __device__ bool side_by_side(const Number *row, size_t column, size_t size)
+{
+    return column + 1 < size && (uintptr_t)(row + column) % sizeof(TwoNumbers) == 0;
+}
+
 static __device__ unsigned two_numbers(const Number *row, size_t column, size_t size)
 {
+    if (side_by_side(row, column, size))
+        return *(const TwoNumbers *)(row + column);
     unsigned lower = column < size ? row[column].bits : 0u, upper = column + 1 < size ? row[column + 1].bits : 0u;
     return lower | upper << 16;
+}
+
+static __device__ void put_two(Number *row, size_t column, size_t size, float lower, float upper)
+{
+    Number *to = row + column, first = number(lower), second = number(upper);
+    if (side_by_side(row, column, size)) {
+        *(TwoNumbers *)to = first.bits | (unsigned)second.bits << 16;
+        return;
+    }
+    if (column < size)
+        to[0] = first;
+    if (column + 1 < size)
+        to[1] = second;
 }
 
 /* MANY times 16 positions from `first` on, of which those before `end` exist, and all columns of a head. */
@@ -499,10 +522,8 @@ static __device__ void put_queries(Number *y, float *lse, const MmaForward<COLUM
         float factor = sum == 0 ? 0 : 1 / sum;
 #pragma unroll
         for (unsigned n = 0; n < Mma<COLUMNS>::slices; n++)
-#pragma unroll
-            for (unsigned u = 0; u < 2; u++)
-                if (8 * n + pair_of_lane() + u < dv)
-                    y[at * dv + 8 * n + pair_of_lane() + u] = number(of.y[m][n][2 * which + u] * factor);
+            put_two(y + at * dv, 8 * n + pair_of_lane(), dv, of.y[m][n][2 * which] * factor,
+                    of.y[m][n][2 * which + 1] * factor);
     }
 }
 

@@ -37,7 +37,10 @@ struct Stream {
 
 static void stream_note(Stream *s, cudaError_t error, const char *call, const char *file, int line)
 {
-    if (error == cudaSuccess || s->failed)
+    if (error == cudaSuccess)
+        return;
+    cudaGetLastError(); /* it need not be told again: CUDA would, at the next launch of another stream */
+    if (s->failed)
         return;
     s->failed = true;
     call_fails(&s->error, error, hint_of(error), call, file, line);
@@ -69,12 +72,12 @@ static void take_gpu()
         setenv(name, own, 1);
 }
 
-static bool count_gpus(Error *e)
+static bool count_gpus(int *count, Error *e)
 {
-    int count = 0;
     Error hint;
-    cudaError_t error = cudaGetDeviceCount(&count);
-    if (error == cudaSuccess && count > 0)
+    *count = 0;
+    cudaError_t error = cudaGetDeviceCount(count);
+    if (error == cudaSuccess && *count > 0)
         return true;
     cudaGetLastError(); /* it need not be told again */
     error = error == cudaSuccess ? cudaErrorNoDevice : error;
@@ -84,10 +87,20 @@ static bool count_gpus(Error *e)
     return call_fails(e, error, hint.text, "cudaGetDeviceCount", __FILE__, __LINE__);
 }
 
-static bool capability_of_gpu(int *major, int *minor, Error *e)
+/* Of several processes that all see several GPUs each uses another one: an MPI that knows CUDA has asked the driver for
+ * them before take_gpu, and the driver reads the variable once. */
+static int own_gpu(int count) { return ranks_count() > 1 ? (int)(ranks_before_here() % (size_t)count) : 0; }
+
+#ifdef __CUDACC__
+static bool use_gpu(int gpu, Error *e) { return gpu == 0 || DONE(e, cudaSetDevice(gpu)); }
+#else
+static bool use_gpu(int, Error *) { return true; } /* there is one */
+#endif
+
+static bool capability_of_gpu(int gpu, int *major, int *minor, Error *e)
 {
-    return DONE(e, cudaDeviceGetAttribute(major, cudaDevAttrComputeCapabilityMajor, 0)) &&
-           DONE(e, cudaDeviceGetAttribute(minor, cudaDevAttrComputeCapabilityMinor, 0));
+    return use_gpu(gpu, e) && DONE(e, cudaDeviceGetAttribute(major, cudaDevAttrComputeCapabilityMajor, gpu)) &&
+           DONE(e, cudaDeviceGetAttribute(minor, cudaDevAttrComputeCapabilityMinor, gpu));
 }
 
 /* The first call that needs the GPU itself, and this build's code for it. */
@@ -98,16 +111,16 @@ static bool code_there(Error *e)
     return DONE(e, cudaFuncGetAttributes(&attributes, nothing_kernel));
 }
 
-/* The first GPU that is visible is ours. Arithmetic in bf16 and tf32 begins with
+/* The first GPU that is visible is ours, or see own_gpu. Arithmetic in bf16 and tf32 begins with
  * capability 8.0. */
 static bool gpu_there(NumberType type, Error *e)
 {
-    int major = 0, minor = 0;
+    int count = 0, major = 0, minor = 0;
     Error why;
     take_gpu();
-    if (!count_gpus(&why))
+    if (!count_gpus(&count, &why))
         return fail(e, "device " BACKEND ": there is no GPU here that CUDA can use: %s", why.text);
-    if (!capability_of_gpu(&major, &minor, &why))
+    if (!capability_of_gpu(own_gpu(count), &major, &minor, &why))
         return fail(e, "device " BACKEND ": %s", why.text);
     if (type != NUMBER_F32 && major < 8)
         return fail(e, "device " BACKEND ": %s needs a GPU of capability 8.0 or newer, this one has %d.%d; f32 works",

@@ -85,6 +85,24 @@ static __device__ inline void store_gradient(float *gradient, bool add, float va
 static __device__ inline size_t thread_number() { return (size_t)blockIdx.x * blockDim.x + threadIdx.x; }
 static __device__ inline size_t thread_count() { return (size_t)gridDim.x * blockDim.x; }
 
+/* put(i, get(i)) for each of n elements. A thread asks for several before it writes the first: what it writes might be what
+ * it reads next, so the compiler would let each wait for the one before. */
+template <class Get, class Put> __device__ inline void for_each(size_t n, Get get, Put put)
+{
+    constexpr unsigned together = 4;
+    const size_t next = thread_count();
+    for (size_t from = thread_number(); from < n; from += together * next) {
+        float x[together];
+#pragma unroll
+        for (unsigned u = 0; u < together; u++)
+            x[u] = from + u * next < n ? get(from + u * next) : 0;
+#pragma unroll
+        for (unsigned u = 0; u < together; u++)
+            if (from + u * next < n)
+                put(from + u * next, x[u]);
+    }
+}
+
 /* Where one warp has one row: blocks are [ROWS_A_BLOCK][LANES] threads. */
 static __device__ inline size_t warp_row() { return (size_t)blockIdx.x * blockDim.y + threadIdx.y; }
 static __device__ inline unsigned lane() { return threadIdx.x; }

@@ -2,8 +2,8 @@
 
 static __global__ void mul_kernel(Number *y, const Number *a, const Number *b, size_t n)
 {
-    for (size_t i = thread_number(); i < n; i += thread_count())
-        y[i] = number(real(a[i]) * real(b[i]));
+    for_each(
+        n, [&](size_t i) { return real(a[i]) * real(b[i]); }, [&](size_t i, float product) { y[i] = number(product); });
 }
 
 static __global__ void mul_backward_kernel(Number *da, bool add_a, Number *db, bool add_b, const Number *dy,

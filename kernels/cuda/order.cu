@@ -82,7 +82,8 @@ static __device__ void sort_by_digit(int32_t *to, const int32_t *from, const Use
 static __global__ void order_kernel(Sorting first, Sorting second, size_t n)
 {
     __shared__ int largest;
-    const Sorting &s = blockIdx.x == 0 ? first : second;
+    const Sorting s = blockIdx.x == 0 ? first
+                                      : second; /* a reference to either would put both into the thread's memory */
     if (threadIdx.x == 0)
         largest = -1;
     __syncthreads();

@@ -118,6 +118,7 @@ typedef struct Block {
 
 Block *memory_block(uintptr_t address); /* the block it is in, or NULL */
 bool memory_pinned(const void *p);      /* the host's, from cudaMallocHost */
+void memory_shut(bool now);             /* where the host is kept apart */
 
 /* Told to the checker by launch.c: what begins, which thread runs, and what puts accesses in order. */
 void check_launch(const Launch *launch, uintptr_t shared);

@@ -1,6 +1,6 @@
 /* The device, its memory and errors. Each block of memory ends at a page that may not be touched, and a block
  * that was released may not be touched either: so an access that is off the end stops the program, also without the
- * checker. What was never written is NaN.
+ * checker. What was never written is NaN. With ATTEND_HOST=apart the host may not touch any of it either.
  */
 #define _GNU_SOURCE
 #include "kernels/cuda/emulator/queue.h"
@@ -96,6 +96,30 @@ static bool make_room(void)
     return true;
 }
 
+/* With ATTEND_HOST=apart the device's memory can be touched while streams do something, and at no other time: the host
+ * that reads or writes it itself, as no host can a GPU's, is stopped there. */
+static bool shut;
+
+static void protect(const Block *b, int how)
+{
+    uintptr_t from = page_of(b->low);
+    mprotect((void *)from, page_of(b->high - 1) + PAGE - from, how);
+}
+
+void memory_shut(bool now)
+{
+    static int apart = -1;
+    const char *text = getenv("ATTEND_HOST");
+    emulator_lock();
+    if (apart < 0)
+        apart = text && strcmp(text, "apart") == 0;
+    if (apart && shut != now)
+        for (size_t i = 0; i < blocks.count; i++)
+            protect(&blocks.list[i], now ? PROT_NONE : PROT_READ | PROT_WRITE);
+    shut = apart && now;
+    emulator_unlock();
+}
+
 /* Pages for the block, and one on each side. */
 static void *get(size_t bytes)
 {
@@ -114,6 +138,8 @@ static void *get(size_t bytes)
     size_t at = find(low);
     memmove(blocks.list + at + 1, blocks.list + at, (blocks.count++ - at) * sizeof *blocks.list);
     blocks.list[at] = (Block){.low = low, .high = low + bytes};
+    if (shut)
+        protect(&blocks.list[at], PROT_NONE);
     return (void *)low;
 }
 

@@ -244,6 +244,11 @@ static void let_others(Queue s)
 
 static void reach_in(Queue s, uint64_t count)
 {
+    static unsigned depth; /* one waits for another */
+    if (s->done >= count)
+        return;
+    if (depth++ == 0)
+        memory_shut(false);
     while (s->done < count) {
         let_others(s);
         if (waits(s))
@@ -251,6 +256,8 @@ static void reach_in(Queue s, uint64_t count)
         else
             do_first(s);
     }
+    if (--depth == 0)
+        memory_shut(true);
 }
 
 void queue_reach(Mark mark)
