@@ -1,7 +1,13 @@
 /* A mixture of experts. See kernels/plain/experts.c.
  *
  * How many slots an expert has is known on the device alone, so products are launched for all slots, and a thread looks up
- * whose its slot is. Sums are in order. */
+ * whose its slot is. Sums are in order.
+ *
+ * The ladder of products:
+ *   1. experts_naive and those after it: a thread for each number of the result. Neighbours in a warp read rows of a
+ *      weight that are far apart, and nothing that is read is shared.
+ *   2. experts_tiled, experts_weight_tiled: the tiles of matmul.cu. Each expert's slots begin a tile of their own, and a
+ *      block looks up which tile of which expert it has: of some blocks there is none. Sums are those of the first rung. */
 
 static __device__ bool is_chosen(const int32_t *chosen, size_t count, size_t e)
 {
@@ -45,15 +51,21 @@ static __global__ void choose_kernel(Number *weights, int32_t *expert, const flo
     }
 }
 
-/* One block; a thread has one expert, counts its choices, and then numbers them. */
+/* One block; a warp has one expert after another. Its lanes look at choices side by side: they count those of the expert,
+ * and then number them in their order. */
+constexpr unsigned SLOTS_WARPS = 32;
+
 static __global__ void slots_kernel(int32_t *slot, int32_t *from, int32_t *start, const int32_t *expert, size_t choices,
                                     size_t experts, size_t k)
 {
-    for (size_t e = threadIdx.x; e < experts; e += blockDim.x) {
+    unsigned warp = threadIdx.x / LANES, in_warp = threadIdx.x % LANES, warps = blockDim.x / LANES;
+    for (size_t e = warp; e < experts; e += warps) {
         int32_t count = 0;
-        for (size_t c = 0; c < choices; c++)
+        for (size_t c = in_warp; c < choices; c += LANES)
             count += (size_t)expert[c] == e;
-        start[e + 1] = count;
+        count = warp_sum(count);
+        if (in_warp == 0)
+            start[e + 1] = count;
     }
     __syncthreads();
     if (threadIdx.x == 0) {
@@ -62,13 +74,18 @@ static __global__ void slots_kernel(int32_t *slot, int32_t *from, int32_t *start
             start[e + 1] += start[e];
     }
     __syncthreads();
-    for (size_t e = threadIdx.x; e < experts; e += blockDim.x) {
+    for (size_t e = warp; e < experts; e += warps) {
         int32_t next = start[e];
-        for (size_t c = 0; c < choices; c++)
-            if ((size_t)expert[c] == e) {
-                from[next] = (int32_t)(c / k);
-                slot[c] = next++;
+        for (size_t first = 0; first < choices; first += LANES) {
+            size_t c = first + in_warp;
+            bool mine = c < choices && (size_t)expert[c] == e;
+            unsigned all = __ballot_sync(ALL_LANES, mine);
+            if (mine) {
+                slot[c] = next + __popc(all & ((1u << in_warp) - 1));
+                from[slot[c]] = (int32_t)(c / k);
             }
+            next += __popc(all);
+        }
     }
 }
 
@@ -95,7 +112,8 @@ static void route_forward(Stream *s, void *weights, int32_t *expert, int32_t *sl
                           const void *scores, size_t n, size_t experts, size_t k)
 {
     LAUNCH_EACH(s, choose_kernel, n, (Number *)weights, expert, (const float *)scores, n, experts, k);
-    LAUNCH(s, slots_kernel, 1, threads_for(experts), slot, from, start, expert, n * k, experts, k);
+    LAUNCH(s, slots_kernel, 1, (unsigned)(experts < SLOTS_WARPS ? experts : SLOTS_WARPS) * LANES, slot, from, start,
+           expert, n * k, experts, k);
 }
 
 static void route_backward(Stream *s, void *dscores, bool add, const void *dweights, const int32_t *expert,
@@ -119,8 +137,8 @@ static __device__ size_t run_with(const int32_t *start, size_t count, size_t i)
     return low < count && (size_t)start[low] <= i ? low : count;
 }
 
-static __global__ void experts_kernel(Number *y, const Number *x, const Number *w, const int32_t *start, size_t m,
-                                      size_t in, size_t out, size_t experts)
+static __global__ void experts_naive(Number *y, const Number *x, const Number *w, const int32_t *start, size_t m,
+                                     size_t in, size_t out, size_t experts)
 {
     for (size_t t = thread_number(); t < m * out; t += thread_count()) {
         size_t i = t / out, e = run_with(start, experts, i);
@@ -136,8 +154,8 @@ static __global__ void experts_kernel(Number *y, const Number *x, const Number *
     }
 }
 
-static __global__ void experts_input_kernel(Number *dx, bool add, const Number *dy, const Number *w,
-                                            const int32_t *start, size_t m, size_t in, size_t out, size_t experts)
+static __global__ void experts_input_naive(Number *dx, bool add, const Number *dy, const Number *w,
+                                           const int32_t *start, size_t m, size_t in, size_t out, size_t experts)
 {
     for (size_t t = thread_number(); t < m * in; t += thread_count()) {
         size_t i = t / in, e = run_with(start, experts, i);
@@ -153,8 +171,8 @@ static __global__ void experts_input_kernel(Number *dx, bool add, const Number *
     }
 }
 
-static __global__ void experts_weight_kernel(float *dw, const Number *dy, const Number *x, const int32_t *start,
-                                             size_t in, size_t out, size_t experts)
+static __global__ void experts_weight_naive(float *dw, const Number *dy, const Number *x, const int32_t *start,
+                                            size_t in, size_t out, size_t experts)
 {
     for (size_t t = thread_number(); t < experts * out * in; t += thread_count()) {
         size_t e = t / (out * in), o = t / in % out, j = t % in, end = (size_t)start[e + 1];
@@ -169,22 +187,87 @@ static __global__ void experts_weight_kernel(float *dw, const Number *dy, const 
     }
 }
 
+/* Tile number `tile` of the slots of all experts: whose it is, and its first slot; `experts`: there are fewer tiles. */
+static __device__ size_t expert_of_tile(const int32_t *start, size_t experts, size_t tile, size_t *first)
+{
+    size_t e = 0;
+    for (; e < experts; e++) {
+        size_t tiles = ((size_t)(start[e + 1] - start[e]) + TILE - 1) / TILE;
+        if (tile < tiles)
+            break;
+        tile -= tiles;
+    }
+    *first = e < experts ? (size_t)start[e] + tile * TILE : 0;
+    return e;
+}
+
+/* c [m,n] (+)= a [m,k] b [k,n], each slot with the b of its expert, which are b.outer apart. */
+static __global__ void experts_tiled(Product p, const int32_t *start, size_t experts)
+{
+    size_t across = (p.n + TILE - 1) / TILE, row, e = expert_of_tile(start, experts, blockIdx.x / across, &row);
+    if (e == experts) /* all of the block */
+        return;
+    p.m = (size_t)start[e + 1];
+    product_tile<Number>(p, e, row, blockIdx.x % across * TILE);
+}
+
+/* c [m,n] += a [m,k] b [k,n] for each expert, whose c are c.outer apart, with the columns of a and the rows of b that are
+ * its slots. */
+static __global__ void experts_weight_tiled(Product p, const int32_t *start)
+{
+    size_t across = (p.n + TILE - 1) / TILE, down = (p.m + TILE - 1) / TILE, e = blockIdx.x / (across * down);
+    size_t first = (size_t)start[e];
+    p.a.data = (Number *)p.a.data + first * p.a.column;
+    p.b.data = (Number *)p.b.data + first * p.b.row;
+    p.k = (size_t)start[e + 1] - first;
+    product_tile<float>(p, e, blockIdx.x / across % down * TILE, blockIdx.x % across * TILE);
+}
+
+static void multiply_by_experts(Stream *s, const Product &p, const int32_t *start, size_t experts)
+{
+    if (p.m * p.n > 0)
+        LAUNCH(s, experts_tiled, (unsigned)((divide_up(p.m, TILE) + experts) * divide_up(p.n, TILE)), ACROSS * ACROSS,
+               p, start, experts);
+}
+
 static void experts_forward(Stream *s, void *y, const void *x, const void *w, const int32_t *start, size_t m, size_t in,
                             size_t out, size_t experts)
 {
-    LAUNCH_EACH(s, experts_kernel, m * out, (Number *)y, (const Number *)x, (const Number *)w, start, m, in, out,
-                experts);
+    Operand each = {(void *)w, out * in, 0, 1, in};
+    if (s->naive)
+        LAUNCH_EACH(s, experts_naive, m * out, (Number *)y, (const Number *)x, (const Number *)w, start, m, in, out,
+                    experts);
+    else
+        multiply_by_experts(s, Product{matrix(y, out), matrix(x, in), each, false, false, 1, NULL, 1, m, out, in},
+                            start, experts);
+}
+
+static void experts_backward_naive(Stream *s, Number *dx, bool add, float *dw, const Number *dy, const Number *x,
+                                   const Number *w, const int32_t *start, size_t m, size_t in, size_t out,
+                                   size_t experts)
+{
+    if (dx)
+        LAUNCH_EACH(s, experts_input_naive, m * in, dx, add, dy, w, start, m, in, out, experts);
+    if (dw)
+        LAUNCH_EACH(s, experts_weight_naive, experts * out * in, dw, dy, x, start, in, out, experts);
 }
 
 static void experts_backward(Stream *s, void *dx, bool add, void *dw, void *dy, const void *x, const void *w,
                              const int32_t *start, size_t m, size_t in, size_t out, size_t experts)
 {
+    Operand each = {(void *)w, out * in, 0, in, 1}, each_dw = {dw, out * in, 0, in, 1};
+    if (s->naive) {
+        experts_backward_naive(s, (Number *)dx, add, (float *)dw, (const Number *)dy, (const Number *)x,
+                               (const Number *)w, start, m, in, out, experts);
+        return;
+    }
     if (dx)
-        LAUNCH_EACH(s, experts_input_kernel, m * in, (Number *)dx, add, (const Number *)dy, (const Number *)w, start, m,
-                    in, out, experts);
-    if (dw)
-        LAUNCH_EACH(s, experts_weight_kernel, experts * out * in, (float *)dw, (const Number *)dy, (const Number *)x,
-                    start, in, out, experts);
+        multiply_by_experts(s, Product{matrix(dx, in), matrix(dy, out), each, add, false, 1, NULL, 1, m, in, out},
+                            start, experts);
+    if (dw && m > 0)
+        LAUNCH(s, experts_weight_tiled, (unsigned)(experts * divide_up(out, TILE) * divide_up(in, TILE)),
+               ACROSS * ACROSS,
+               Product{each_dw, transposed(dy, out), matrix(x, in), true, false, 1, NULL, 1, out, in, 0}, start);
 }
 
 static __global__ void load_kernel(float *factors, const int32_t *expert, double a, const int32_t *start, size_t b,

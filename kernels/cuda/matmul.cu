@@ -82,12 +82,11 @@ static __host__ __device__ Operand transpose(Operand x)
     return x;
 }
 
-/* ACROSS^2 threads, one in a row for each SIDE columns and each SIDE rows of the tile. */
-template <class C> __global__ void product_tiled(Product p)
+/* The tile of c that begins at a row and a column of matrix number `which`, by ACROSS^2 threads, one in a row for each SIDE
+ * columns and each SIDE rows of the tile. */
+template <class C> __device__ inline void product_tile(const Product &p, size_t which, size_t row, size_t column)
 {
     __shared__ float a[DEPTH][TILE + 1], b[DEPTH][TILE + 1];
-    size_t across = (p.n + TILE - 1) / TILE, down = (p.m + TILE - 1) / TILE, which = blockIdx.x / (across * down);
-    size_t row = blockIdx.x / across % down * TILE, column = blockIdx.x % across * TILE;
     unsigned i0 = threadIdx.x / ACROSS, j0 = threadIdx.x % ACROSS;
     float sum[SIDE][SIDE] = {};
     for (size_t from = 0; from < p.k; from += DEPTH) {
@@ -115,6 +114,12 @@ template <class C> __global__ void product_tiled(Product p)
         for (unsigned j = 0; j < SIDE; j++)
             if (row + i0 + i * ACROSS < p.m && column + j0 + j * ACROSS < p.n)
                 product_store<C>(p, which, row + i0 + i * ACROSS, column + j0 + j * ACROSS, sum[i][j]);
+}
+
+template <class C> __global__ void product_tiled(Product p)
+{
+    size_t across = (p.n + TILE - 1) / TILE, down = (p.m + TILE - 1) / TILE;
+    product_tile<C>(p, blockIdx.x / (across * down), blockIdx.x / across % down * TILE, blockIdx.x % across * TILE);
 }
 
 template <class C> static void product_by_tiles(Stream *s, const Product &p, size_t batch)

@@ -21,6 +21,9 @@ static Mixture mixture(uint32_t seed)
     m.experts = 1 + below(&r, 6);
     m.k = 1 + below(&r, m.experts < 3 ? m.experts : 3);
     m.in = 1 + below(&r, 20), m.out = 1 + below(&r, 20);
+    if (seed % 14 == 7) /* several tiles of each expert's product, in each direction */
+        m = (Mixture){
+            .rows = 3, .length = {70, 40, 40}, .n = 150, .experts = 1 + seed % 3, .k = 1, .in = 67, .out = 70};
     return m;
 }
 

@@ -131,6 +131,7 @@ template <class T> inline T atomicCAS(T *p, T expected, T x)
 
 /* ---- arithmetic */
 
+static inline int __popc(unsigned x) { return __builtin_popcount(x); }
 static inline unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((uint64_t)a * b >> 32); }
 
 static inline float __uint_as_float(unsigned bits)
