@@ -266,7 +266,7 @@ deps: ## install what attend can use; for=test: also what tests need; for=develo
 	@rm -f $(BUILD)/*/probe.mk
 
 demo: programs ## train a tiny model, let it write, plot its loss
-	@ATTEND_BIN='$(CURDIR)/$(BIN)' tools/demo.sh
+	@ATTEND_BIN='$(abspath $(BIN))' tools/demo.sh
 
 lint: ## check format, common mistakes and the project's rules
 	@tools/lint.sh

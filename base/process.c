@@ -29,8 +29,11 @@ static void read_pipes(const int *from, Buffer *const *into)
 {
     struct pollfd pipes[2] = {{.fd = from[0], .events = POLLIN}, {.fd = from[1], .events = POLLIN}};
     for (int open_ends = 2; open_ends;) {
-        if (poll(pipes, 2, -1) < 0 && errno != EINTR)
-            return;
+        if (poll(pipes, 2, -1) < 0) {
+            if (errno != EINTR)
+                return;
+            continue; /* revents are those of the call before */
+        }
         for (int i = 0; i < 2; i++) {
             char bytes[4096];
             ssize_t got = pipes[i].fd >= 0 && pipes[i].revents ? read(pipes[i].fd, bytes, sizeof bytes) : -1;

@@ -114,7 +114,7 @@ const char *processor_name(char *name, size_t size)
         if (!value)
             continue;
         value[strcspn(value, "\n")] = 0;
-        snprintf(name, size, "%s", value + 2);
+        snprintf(name, size, "%s", value + 1 + strspn(value + 1, " "));
         break;
     }
     if (file)

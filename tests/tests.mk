@@ -26,7 +26,7 @@ $(OUT_BIN)/tests/%: LINK_MORE = $(CHECK_LIBS)
 $(foreach t,$(TESTS),$(eval $(call test_rule,$t)))
 
 # tools/test.sh finds the chosen tests (or the nearest names to a wrong one), runs them and adds up.
-RUN_TESTS = ATTEND_BIN='$(CURDIR)/$(BIN)' BIN='$(OUT_BIN)' tools/test.sh
+RUN_TESTS = ATTEND_BIN='$(abspath $(BIN))' BIN='$(OUT_BIN)' tools/test.sh
 test: ## run all tests, or some: only=MODULE or only=MODULE/FILE, name=TEST
 ifeq ($(CHECK),yes)
 	@chosen=$$($(RUN_TESTS) choose '$(only)' '$(name)') && \
@@ -35,7 +35,7 @@ ifeq ($(CHECK),yes)
 else ifeq ($(origin CHECK),command line)
 	@echo "make test needs Check, and CHECK=$(CHECK) said not to use it" >&2; exit 1
 else
-	@YES='$(YES)' tools/deps.sh offer 'make $@' $(OFFERED) && $(MAKE) --no-print-directory $@ OFFERED=1
+	@YES='$(YES)' BUILD='$(BUILD)' tools/deps.sh offer 'make $@' $(OFFERED) && $(MAKE) --no-print-directory $@ OFFERED=1
 endif
 these: $(THESE)
 	@:
@@ -101,7 +101,7 @@ $(OUT_BIN)/hunt: $(HUNT:%.c=$(OUT)/%.o) $(LIBRARY) $(OUT)/link
 
 # Longer than a test may take: processes that are killed or stopped by chance.
 disturb: programs $(OUT_BIN)/disturb ## kill and stop processes of runs at random moments: first=SEED, seeds=N
-	@ATTEND_BIN='$(CURDIR)/$(BIN)' $(OUT_BIN)/disturb $(or $(first),0) $(or $(seeds),30)
+	@ATTEND_BIN='$(abspath $(BIN))' $(OUT_BIN)/disturb $(or $(first),0) $(or $(seeds),30)
 DISTURB := tools/disturb.c tests/ranks/disturbed.c $(wildcard tests/*.c)
 $(OUT_BIN)/disturb: LINK_MORE = $(CHECK_LIBS)
 $(OUT_BIN)/disturb: $(DISTURB:%.c=$(OUT)/%.o) $(LIBRARY) $(OUT)/link

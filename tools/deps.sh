@@ -237,7 +237,7 @@ install() {
 offer() { # offer GOAL
     echo "$1 needs Check, which was not found."
     if ! [ -t 0 ] || ask "Run make deps for=test?"; then
-        install && rm -f build/*/probe.mk
+        install && rm -f "${BUILD:-build}"/*/probe.mk
     else
         echo "Run 'make deps for=test', or '$1 YES=1'." >&2
         return 1

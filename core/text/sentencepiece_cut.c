@@ -41,7 +41,8 @@ typedef struct CutNode {
     size_t from; /* where that begins; NOWHERE: no way ends here */
 } CutNode;
 
-/* Of equal ones the first stays. Scores are 32-bit floats, as sentencepiece has them, so that the same ones are equal. */
+/* Of equal ones the first stays. Scores are 32-bit floats, as sentencepiece 0.2.3 has them, so that the same ones are equal
+ * (0.2.1 compares before it rounds, and does not count the size of a user's piece). */
 static void offer(CutNode *node, float score, int32_t id, size_t from)
 {
     if (node->from == NOWHERE || score > node->score)

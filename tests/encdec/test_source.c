@@ -388,6 +388,11 @@ START_TEST(what_is_no_source_is_refused)
     put("half/val.en", "x");
     put("half/dev.de", "x");
     refuse(&o, "holds val.en and dev.de, whose names differ; give the files with --valid-source");
+    put("two/cs-en/train.en", "x"); /* which no German belongs to */
+    put("two/de-en/train.en", "x");
+    put("two/de-en/train.de", "y");
+    o = source_at("two");
+    refuse(&o, "holds cs-en/train.en and de-en/train.de, whose names differ; give the files with --train-source");
     put("pairs.tsv", "one\teins\ntwo\n");
     o = source_at("pairs.tsv");
     refuse(&o, "pairs.tsv, line 2 has no tab");

@@ -10,9 +10,9 @@
 #include <string.h>
 
 #define FOLDER "tests/fixtures/pieces/"
-enum { MODELS = 4, UNIGRAM = 0, BYTES, BPE };
+enum { MODELS = 5, UNIGRAM = 0, BYTES, BPE };
 static const char *const models[MODELS] = {FOLDER "unigram.model", FOLDER "bytes.model", FOLDER "bpe.model",
-                                           FOLDER "bpe-bytes.model"};
+                                           FOLDER "bpe-bytes.model", FOLDER "overlap.model"};
 
 static SentencePiece opened(size_t model)
 {
