@@ -158,10 +158,8 @@ static bool sides_match(const Chosen *c, Split part, Error *e)
     if (!*source || !*target)
         return fail(e, "%s holds %s, but not its counterpart, a file of the same name that ends in .%s",
                     c->options->path, *source ? source : target, c->options->language[*source ? TARGET : SOURCE]);
-    const char *a = base_name(source), *b = base_name(target);
-    size_t length = stem_length(a, c->options->language[SOURCE]), folder = (size_t)(a - source);
-    return (length == stem_length(b, c->options->language[TARGET]) && !memcmp(a, b, length) &&
-            folder == (size_t)(b - target) && !memcmp(source, target, folder)) ||
+    const size_t length = stem_length(source, c->options->language[SOURCE]);
+    return (length == stem_length(target, c->options->language[TARGET]) && !memcmp(source, target, length)) ||
            fail(e, "%s holds %s and %s, whose names differ; give the files with --%s-source and --%s-target",
                 c->options->path, source, target, split_name(part), split_name(part));
 }
