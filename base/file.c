@@ -256,6 +256,24 @@ bool is_link(const char *path)
     return !lstat(path, &s) && S_ISLNK(s.st_mode);
 }
 
+bool is_same_file(const char *path, const char *other)
+{
+    struct stat one, two;
+    return !stat(path, &one) && !stat(other, &two) && one.st_dev == two.st_dev && one.st_ino == two.st_ino;
+}
+
+const char *path_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+bool name_ends(const char *name, const char *ending)
+{
+    const size_t size = strlen(name), tail = strlen(ending);
+    return size >= tail && strcmp(name + size - tail, ending) == 0;
+}
+
 char *path_join(const char *folder, const char *name)
 {
     size_t size = strlen(folder) + strlen(name) + 2;

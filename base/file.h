@@ -59,6 +59,9 @@ bool file_exists(const char *path);
 bool folder_exists(const char *path);
 bool is_link(const char *path);
 
+/* Whether both are there and are one. */
+bool is_same_file(const char *path, const char *other);
+
 /* Makes a folder and its parents; one that is there is fine. */
 bool folder_make(const char *path, Error *e);
 
@@ -81,6 +84,12 @@ void folder_of_caches(Buffer *b);
 
 /* FOLDER/NAME, to be freed with memory_free; NULL when there is no memory. */
 char *path_join(const char *folder, const char *name);
+
+/* NAME of FOLDER/NAME, within it. */
+const char *path_name(const char *path);
+
+/* Whether a name ends so, as in ".png". */
+bool name_ends(const char *name, const char *ending);
 
 /* The name beside PATH that begins with a dot and ends in `ending`: a/b -> a/.b.tmp; NULL when there is no memory. */
 char *path_beside(const char *path, const char *ending);

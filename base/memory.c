@@ -26,8 +26,13 @@ static _Thread_local Error refused; /* why the latest request failed, where it w
 
 static Header *header_of(void *block) { return (Header *)((char *)block - ALIGNMENT); }
 
+static _Atomic(void (*)(void)) watching;
+
 static bool is_to_fail(void)
 {
+    void (*asked)(void) = atomic_load(&watching);
+    if (asked)
+        asked();
     uint64_t number = atomic_fetch_add(&requests, 1) + 1;
     return number == atomic_load(&failing);
 }
@@ -140,6 +145,7 @@ size_t memory_peak(void) { return atomic_load(&peak); }
 void memory_peak_reset(void) { atomic_store(&peak, atomic_load(&in_use)); }
 uint64_t memory_requests(void) { return atomic_load(&requests); }
 void memory_fail_at(uint64_t n) { atomic_store(&failing, n ? atomic_load(&requests) + n : 0); }
+void memory_watch(void (*asked)(void)) { atomic_store(&watching, asked); }
 
 size_t memory_of_process(void)
 {

@@ -41,7 +41,9 @@ uint64_t memory_requests(void);
 /* The most that the process has held so far, with its code and libraries. */
 size_t memory_of_process(void);
 
-/* The n-th request from now on fails, once (1: the next; 0: none). For tests. */
+/* For tests: the n-th request from now on fails, once (1: the next; 0: none); each request calls this first (NULL: no
+ * longer). */
 void memory_fail_at(uint64_t n);
+void memory_watch(void (*asked)(void));
 
 #endif

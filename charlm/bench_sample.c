@@ -118,6 +118,7 @@ static bool print_json(const Charlm *c, const Bench *b, Error *e)
     json_add_text(&out, "precision", number_type_name(o->k->type));
     json_add_member(&out, "threads", (double)o->team);
     json_add_member(&out, "prompt", (double)b->prompt_size);
+    json_add_text(&out, "unit", tokenizer_unit((TokenKind)c->options->tokens)); /* of what `characters` names */
     json_add_member(&out, "characters", (double)b->s.length);
     json_add_member(&out, "characters_per_s", b->cached);
     json_add_member(&out, "weight_bytes", (double)b->bytes);
@@ -137,7 +138,8 @@ static bool print_result(const Charlm *c, const Bench *b, Error *e)
     const TrainerOptions *o = &b->trainer.options;
     if (c->options->shared.json)
         return print_json(c, b, e);
-    printf("%.0f characters/s: %zu after a prompt of %zu, %s, %zu cores\n", b->cached, b->s.length, b->prompt_size,
+    const char *unit = tokenizer_unit((TokenKind)c->options->tokens);
+    printf("%.0f %s/s: %zu after a prompt of %zu, %s, %zu cores\n", b->cached, unit, b->s.length, b->prompt_size,
            number_type_name(o->k->type), o->team);
     if (b->read > 0)
         printf("%.2f MB of weights each; a buffer of that size is read %.0f times/s (%.1f GB/s): %.0f %%\n",
@@ -146,9 +148,9 @@ static bool print_result(const Charlm *c, const Bench *b, Error *e)
     if (c->options->shared.profile)
         parts_print(&b->parts, stdout);
     else
-        printf("%.0f characters/s of %d texts at once: %.1f times as many\n"
-               "%.1f characters/s with --exact: the cache is %.1f times as fast\n",
-               b->together, WRITER_TEXTS, b->together / b->cached, b->exact, b->cached / b->exact);
+        printf("%.0f %s/s of %d texts at once: %.1f times as many\n"
+               "%.1f %s/s with --exact: the cache is %.1f times as fast\n",
+               b->together, unit, WRITER_TEXTS, b->together / b->cached, b->exact, unit, b->cached / b->exact);
     return true;
 }
 

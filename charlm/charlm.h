@@ -38,7 +38,7 @@ bool charlm_inspect(App *a, Inspection *l, Error *e);
 
 /* What plot draws of data and model. */
 bool charlm_texts(App *a, TextSet *t, Error *e);
-bool charlm_name_token(const App *a, int32_t id, Labels *names, Error *e);
+bool charlm_name_token(const App *a, const char *table, int32_t id, Labels *names, Error *e);
 
 /* The commands that only charlm has: main has a table of them. */
 bool charlm_eval(App *a, Error *e);

@@ -131,6 +131,8 @@ Part part_head(Part p, const Tokenizer *t, size_t bytes)
     for (size_t scored = 0; size < p.size; size++)
         if ((scored += tokenizer_length(t, part_id(&p, size))) > bytes)
             break;
+    while (size > 1 && !tokenizer_length(t, part_id(&p, size - 1))) /* where a document begins that has no place */
+        size--;
     p.size = size;
     return p;
 }
@@ -154,6 +156,9 @@ bool part_to_score(Part *part, Text *t, const Tokenizer *tokenizer, const Charlm
     *part = text_part(t, split);
     if (v->bytes)
         *part = part_head(*part, tokenizer, v->bytes);
+    if (part->size == 1 && text_part(t, split).size > 1)
+        return fail(e, "--bytes %zu: the first token that would be scored is longer; give more, or 0 for all",
+                    v->bytes);
     return part->size > 1 ||
            fail(e, "the data's %s part has %zu %s; scoring needs at least 2, because the first is not scored",
                 split_name(split), part->size, unit_of(*part));

@@ -33,27 +33,44 @@ typedef struct Stretches {
     Each each;
     const Tokenizer *tokenizer;
     size_t vocabulary;
-    const unsigned char *text; /* that is scored */
+    const char *text;          /* that is scored, without what is between documents */
     size_t size, from, scored; /* bytes: all, where the stretch begins, so far */
     double bits;               /* of the stretch */
 } Stretches;
 
-/* Words of the scored text, white space between them: what perplexities of a word are of, whatever the tokens. */
-static size_t scored_words(const Charlm *c)
+/* What is scored of the part; between, after each document but the last. */
+static bool scored_text(const Charlm *c, const char *between, Buffer *text, Error *e)
 {
     const Part *p = &c->windows.part;
-    const unsigned char *text = p->bytes + part_bytes(p, &c->tokenizer, 0, 1);
-    const size_t size = charlm_scored_bytes(c);
-    size_t words = 0;
-    for (size_t i = 0; i < size; i++)
-        words += !strchr(" \t\n\r", text[i]) && (!i || strchr(" \t\n\r", text[i - 1]));
-    return words;
+    if (!p->ids)
+        buffer_add(text, p->bytes + 1, p->size - 1);
+    for (size_t i = 1; p->ids && i < p->size; i++)
+        if (tokenizer_length(&c->tokenizer, p->ids[i]))
+            tokenizer_bytes(&c->tokenizer, p->ids[i], text);
+        else
+            buffer_print(text, "%s", between);
+    return !text->failed || memory_error(e, "the text that is scored", text->size, 1);
+}
+
+/* Words of the scored text, white space between them: what perplexities of a word are of, whatever the tokens. */
+static bool scored_words(const Charlm *c, size_t *words, Error *e)
+{
+    Buffer b = {0};
+    const bool fine = scored_text(c, "\n", &b, e);
+    *words = 0;
+    for (size_t i = 0; fine && i < b.size; i++)
+        *words += !strchr(" \t\n\r", b.text[i]) && (!i || strchr(" \t\n\r", b.text[i - 1]));
+    buffer_free(&b);
+    return fine;
 }
 
 static bool print_result(const Charlm *c, const MeanLoss *score, const Versus *versus, Error *e)
 {
     const double bits = score->loss * c->app.task.per_nat, tokens = (double)windows_scored(&c->windows);
-    const double of_token = exp(score->loss), of_word = exp(score->loss * tokens / (double)scored_words(c));
+    size_t words;
+    if (!scored_words(c, &words, e))
+        return false;
+    const double of_token = exp(score->loss), of_word = exp(score->loss * tokens / (double)words);
     if (c->options->shared.json) {
         Buffer b = {0};
         dataset_protocol(&c->app, &b);
@@ -67,7 +84,7 @@ static bool print_result(const Charlm *c, const MeanLoss *score, const Versus *v
     printf("%.4f bits/byte (%s)\n", bits, c->app.protocol);
     if (c->windows.part.ids)
         printf("%.4f nats/token; perplexity of a token %.1f, of a word %.1f (%zu words)\n", score->loss, of_token,
-               of_word, scored_words(c));
+               of_word, words);
     if (versus->run)
         versus_print(versus);
     return true;
@@ -154,6 +171,8 @@ static bool score(Charlm *c, Trainer *trainer, Stretches *s, Error *e)
 static bool suits(Charlm *c, Error *e)
 {
     const SharedOptions *o = &c->options->shared;
+    if (!each_suits(&c->app, e))
+        return false;
     const char *other = o->each ? "each" : o->against ? "against" : o->dump_logits ? "dump-logits" : NULL;
     return !(c->options->dynamic > 0) || !other ||
            fail(e, "--%s needs weights that stay the same: not with --dynamic", other) || app_misused(&c->app);
@@ -184,6 +203,7 @@ bool charlm_eval(App *a, Error *e)
     Charlm *c = (Charlm *)a;
     Trainer trainer = {0};
     Stretches stretches = {.scored = 0};
+    Buffer text = {0};
     size_t stride;
     Part part;
     if (!open_run(c, e))
@@ -202,17 +222,16 @@ bool charlm_eval(App *a, Error *e)
         progress_close(&progress);
         return done;
     }
-    bool fine = app_open_trainer(&c->app, &trainer, e);
+    bool fine = app_open_trainer(&c->app, &trainer, e) && scored_text(c, "", &text, e);
     trainer.watch = &watch;
-    stretches = (Stretches){.tokenizer = &c->tokenizer,
-                            .vocabulary = c->model.vocabulary,
-                            .text = part.bytes + part_bytes(&part, &c->tokenizer, 0, 1),
-                            .size = charlm_scored_bytes(c)};
+    stretches = (Stretches){
+        .tokenizer = &c->tokenizer, .vocabulary = c->model.vocabulary, .text = text.text, .size = text.size};
     fine = fine && score(c, &trainer, &stretches, e);
     if (fine && c->options->shared.dump_logits)
         fine = dump_task(c->options->shared.dump_logits, &trainer, &(DumpTask){logits, 0, c->model.vocabulary}, e);
     progress_close(&progress);
     trainer_close(&trainer);
     each_free(&stretches.each);
+    buffer_free(&text);
     return fine;
 }

@@ -71,7 +71,7 @@ static bool read_text(Charlm *c, Inspection *l, const Buffer *text, Error *e)
     bool fine = name_registers(c, &l->tokens[0], e) &&
                 (!bytes || labels_add_bytes(&l->tokens[0], text->text, text->size, e));
     for (size_t i = 0; fine && !bytes && i < all; i++)
-        fine = charlm_name_token(&c->app, ids[i], &l->tokens[0], e);
+        fine = charlm_name_token(&c->app, NULL, ids[i], &l->tokens[0], e);
     fine = fine && read_ids(c, l, ids, all, e);
     memory_free(ids);
     return fine;

@@ -176,6 +176,12 @@ static bool convert(LmImport *m, Source *theirs, Error *e)
     return fine;
 }
 
+static void note_left_out(const LmImport *m, size_t rows)
+{
+    if (rows && !m->base.a->options->quiet)
+        fprintf(stderr, "%s: %zu rows of the table belong to no token, and are left out\n", m->base.path, rows);
+}
+
 /* A copy of the table, which some files have beside it, is left unread: that it is tied, the configuration says. */
 static bool import_folder(LmImport *m, Error *e)
 {
@@ -188,8 +194,7 @@ static bool import_folder(LmImport *m, Error *e)
     h->longer = m->names == NAMES_LLAMA ? NULL : longer;
     if (!hf_weights(h, e) || !convert(m, &h->source, e) || !hf_nothing_left(h, ignored, e))
         return false;
-    if (h->left_out && !m->base.a->options->quiet)
-        fprintf(stderr, "%s: %zu rows of the table belong to no token, and are left out\n", m->base.path, h->left_out);
+    note_left_out(m, h->left_out);
     return true;
 }
 
@@ -205,12 +210,19 @@ static bool import_llmc(LmImport *m, Error *e)
     m->dim = l->dim;
     m->depth = l->depth;
     m->vocabulary = l->vocabulary;
-    return begin(m, l->heads, 4 * l->dim, l->context, e) && convert(m, &l->source, e);
+    const bool fine = begin(m, l->heads, 4 * l->dim, l->context, e) && convert(m, &l->source, e);
+    if (fine)
+        note_left_out(m, l->left_out);
+    return fine;
 }
 
 static bool import_any(Import *base, Error *e)
 {
     LmImport *m = (LmImport *)base;
+    const CharlmOptions *o = ((const Charlm *)base->a)->options;
+    if (!o->vocabulary != !o->codes)
+        return fail(e, "the tokens are two files: --vocabulary encoder.json and --codes vocab.bpe") ||
+               app_misused(base->a);
     if (file_exists(base->path) && !llmc_is(base->path))
         return fail(
             e,

@@ -24,7 +24,7 @@ static const OptionChoice formats[] = {{"hf", EXPORT_HF}, {"gguf", EXPORT_GGUF},
 /* clang-format off */
 const Option charlm_options[] = {
     {"tokens", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(tokens), NULL, .choices = tokens, "what a token is: a byte, or a subword by GPT-2's byte pairs, learned from the training text (bpe) or read from GPT-2's files (gpt2) (default bytes)"},
-    {"merges", 0, OPTION_SIZE, OPTION_MODEL, BUILD, AT(merges), NULL, "[0,1048576]", "bpe: how many byte pairs to merge; the vocabulary has 257 more tokens than that (default 4096)"},
+    {"merges", 0, OPTION_SIZE, OPTION_MODEL, BUILD, AT(merges), NULL, "[1,1048576]", "bpe: how many byte pairs to merge; the vocabulary has 257 more tokens than that (default 4096)"},
     {"vocabulary", 0, OPTION_PATH, OPTION_TRAINING, BUILD | COMMAND_IMPORT, AT(vocabulary), NULL, "FILE", "gpt2: encoder.json, or a vocab.json of that kind"},
     {"codes", 0, OPTION_PATH, OPTION_TRAINING, BUILD | COMMAND_IMPORT, AT(codes), NULL, "FILE", "gpt2: vocab.bpe, or a merges.txt of that kind"},
     {"eval-bytes", 0, OPTION_SIZE, OPTION_TRAINING, TRAIN, AT(eval_bytes), "100000", NULL, "bytes of the validation part to score at each evaluation (0: all)"},

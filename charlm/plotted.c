@@ -28,7 +28,7 @@ bool charlm_texts(App *a, TextSet *t, Error *e)
     t->count = 2;
     t->kinds = BYTES;
     t->unknown = NOT_KNOWN;
-    t->reads = a->options->context;
+    t->reads = c->options->tokens == TOKEN_BYTES ? a->options->context : 0;
     t->text = "line";
     t->measured = "bytes";
     t->list[0] = (TextList){.name = "train", .learnt = true};
@@ -37,10 +37,15 @@ bool charlm_texts(App *a, TextSet *t, Error *e)
            find_lines(&t->list[1], text_bytes(&c->text, SPLIT_VALID), &t->owned[1], e);
 }
 
-bool charlm_name_token(const App *a, int32_t id, Labels *names, Error *e)
+bool charlm_name_token(const App *a, const char *table, int32_t id, Labels *names, Error *e)
 {
+    const Charlm *c = (const Charlm *)a;
     Buffer text = {0};
-    tokenizer_bytes(&((const Charlm *)a)->tokenizer, id, &text);
+    (void)table;
+    if ((size_t)id < c->model.vocabulary)
+        tokenizer_bytes(&c->tokenizer, id, &text);
+    else
+        buffer_print(&text, "[%zu]", (size_t)id - c->model.vocabulary); /* a register */
     const bool fine = text.failed ? memory_error(e, "a token", text.size, 1)
                                   : labels_add(names, text.text, text.size, false, e);
     buffer_free(&text);

@@ -4,6 +4,7 @@
 #include "base/buffer.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/size.h"
 #include "base/utf8.h"
 #include "core/run/json.h"
 
@@ -77,13 +78,14 @@ static bool find_prompt(Charlm *c, Buffer *prompt, Error *e)
 
 static double rate(size_t count, double seconds) { return seconds > 0 ? (double)count / seconds : 0; }
 
-static bool print_text_json(const char *text, size_t size, const Sampling *s, Error *e)
+/* all: the characters of the texts that were written together. */
+static bool print_text_json(const char *text, size_t size, size_t all, const Sampling *s, Error *e)
 {
     Buffer b = {0};
     json_add_key(&b, "text");
     json_add_bytes(&b, text, size);
     json_add_member(&b, "characters", (double)size);
-    json_add_member(&b, "characters_per_s", rate(size, s->seconds));
+    json_add_member(&b, "characters_per_s", rate(all, s->seconds));
     json_add_member(&b, "tokens", (double)s->length);
     json_add_member(&b, "tokens_per_s", rate(s->length * s->texts, s->seconds));
     json_add_member(&b, "prompt_tokens", (double)s->prompt);
@@ -99,12 +101,12 @@ static void begin_text(const Charlm *c, Output *o, const Buffer *prompt)
         o->shown = utf8_head(o->all.text, o->all.size); /* of a character that nobody has */
 }
 
-static bool end_text(Output *o, size_t prompt, const Sampling *s, Error *e)
+static bool end_text(Output *o, size_t prompt, size_t all, const Sampling *s, Error *e)
 {
     if (o->all.failed)
         return fail(e, "out of memory for a sample");
     if (!o->stream)
-        return print_text_json(o->all.text + prompt, o->all.size - prompt, s, e);
+        return print_text_json(o->all.text + prompt, o->all.size - prompt, all, s, e);
     show(o, true);
     printf("\n");
     fflush(stdout); /* before what is said of it, where both go to one file */
@@ -127,17 +129,18 @@ static bool sample_some(const Charlm *c, Writer *w, const Buffer *prompt, size_t
     if (text[0].stream && !text[0].all.failed)
         show(&text[0], false);
     bool fine = writer_write(w, &s, e);
+    size_t all = 0;
+    for (size_t i = 0; i < count; i++)
+        all += text[i].all.size - prompt->size;
     for (size_t i = 0; i < count; i++) {
-        fine = fine && end_text(&text[i], prompt->size, &s, e);
+        fine = fine && end_text(&text[i], prompt->size, all, &s, e);
         buffer_free(&text[i].all);
     }
     if (fine && !v->shared.quiet)
         fprintf(stderr, "%.0f %s/s, after a prompt of %zu at %.0f\n", rate(s.length * count, s.seconds),
-                c->tokenizer.kind == TOKEN_BYTES ? "characters" : "tokens", s.prompt, rate(s.prompt, s.prompt_seconds));
+                tokenizer_unit(c->tokenizer.kind), s.prompt, rate(s.prompt, s.prompt_seconds));
     return fine;
 }
-
-static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
 bool charlm_sample(App *a, Error *e)
 {
@@ -148,7 +151,7 @@ bool charlm_sample(App *a, Error *e)
     size_t count;
     Writer *w = NULL;
     const CharlmOptions *v = c->options;
-    const size_t most = least(v->count, v->together);
+    const size_t most = smaller(v->count, v->together);
     if (v->prompt && v->prompt_file)
         return fail(e, "--prompt and --prompt-file exclude each other: give only one") || app_misused(&c->app);
     bool fine = charlm_open_run(c, e) && find_prompt(c, &prompt, e) &&
@@ -156,7 +159,7 @@ bool charlm_sample(App *a, Error *e)
                 tokenizer_ids(&c->tokenizer, prompt.text, prompt.size, &ids, &count, e) &&
                 writer_open(&w, c, &trainer, most, ids, count, v->exact, e);
     for (size_t i = 0; fine && i < v->count; i += most)
-        fine = sample_some(c, w, &prompt, i, least(v->count - i, most), e);
+        fine = sample_some(c, w, &prompt, i, smaller(v->count - i, most), e);
     writer_close(w);
     trainer_close(&trainer);
     buffer_free(&prompt);

@@ -101,7 +101,8 @@ static TokenizerOptions tokens_asked(const Charlm *c)
 static bool suits(Charlm *c, Error *e)
 {
     const TokenizerOptions o = tokens_asked(c);
-    return (network_suits(&c->options->shared, e) && tokenizer_suits(&o, e)) || app_misused(&c->app);
+    const SharedOptions *s = &c->options->shared;
+    return (network_suits(s, e) && network_can_skip(s, s->depth, e) && tokenizer_suits(&o, e)) || app_misused(&c->app);
 }
 
 static bool build(Charlm *c, size_t vocabulary, Error *e)
@@ -235,6 +236,7 @@ static bool alone(const App *a)
 }
 
 const AppKind charlm_kind = {.name = "charlm",
+                             .files = tokenizer_files,
                              .program = &charlm_program,
                              .aliases = aliases,
                              .built_in = "built-in text",

@@ -57,9 +57,11 @@ static void files_free(RunFiles *f)
     memory_free(f->merges);
 }
 
+const char *const tokenizer_files[] = {"encoder.json", "vocab.bpe", NULL};
+
 static bool files_of(RunFiles *f, const char *folder, Error *e)
 {
-    *f = (RunFiles){path_join(folder, "encoder.json"), path_join(folder, "vocab.bpe")};
+    *f = (RunFiles){path_join(folder, tokenizer_files[0]), path_join(folder, tokenizer_files[1])};
     return (f->encoder && f->merges) || memory_error(e, "a path", strlen(folder), 1);
 }
 

@@ -29,6 +29,8 @@ typedef struct Tokenizer {
 /* Whether the files that are given are those that the kind wants. */
 bool tokenizer_suits(const TokenizerOptions *o, Error *e);
 
+extern const char *const tokenizer_files[]; /* up to a NULL: what may be in a run */
+
 /* Learned from a text, or from the files that are given; then those of a run. What failed needs no closing. */
 bool tokenizer_learn(Tokenizer *t, const TokenizerOptions *o, const char *text, size_t size, Error *e);
 bool tokenizer_read(Tokenizer *t, TokenKind kind, const char *folder, Error *e);
@@ -46,5 +48,8 @@ bool tokenizer_ids(const Tokenizer *t, const char *text, size_t size, int32_t **
 void tokenizer_bytes(const Tokenizer *t, int32_t id, Buffer *text);
 
 static inline size_t tokenizer_length(const Tokenizer *t, int32_t id) { return t->length ? t->length[id] : 1; }
+
+/* What a token is for people who read. */
+static inline const char *tokenizer_unit(TokenKind kind) { return kind == TOKEN_BYTES ? "characters" : "tokens"; }
 
 #endif

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/philox.h"
+#include "base/size.h"
 #include "core/session/session.h"
 #include "core/tensor/sites.h"
 #include "kernels/cost/cost.h"
@@ -35,8 +36,6 @@ struct Writer {
     Sampler sampler;
 };
 
-static size_t least(size_t a, size_t b) { return a < b ? a : b; }
-
 /* The last position of each row, after what the cache holds. */
 static Tensor *network(void *self, Tape *t, const Rows *rows)
 {
@@ -58,7 +57,7 @@ static void add_ngrams(Writer *w, size_t text, size_t count)
     const Registers registers = w->m->registers;
     const Side *side = &w->batch.side[WINDOW];
     const size_t first = (size_t)side->start[text], cached = w->exact || !w->held ? 0 : registers.count + w->held,
-                 before = least(cached, ngrams_sides(g));
+                 before = smaller(cached, ngrams_sides(g));
     for (size_t i = 0; i < before; i++) {
         const size_t at = cached - before + i; /* in the row that the cache holds */
         w->row[i] = at < registers.count ? registers.first + (int32_t)at
@@ -102,7 +101,7 @@ static bool read_on(Writer *w, size_t texts, size_t new, Error *e)
 {
     size_t context = model_reads(w->m);
     if (w->exact)
-        return feed(w, texts, least(w->count, context), e);
+        return feed(w, texts, smaller(w->count, context), e);
     if (w->held + new <= context)
         return feed(w, texts, new, e);
     cache_reset(&w->cache, w->w->stream);
@@ -220,7 +219,7 @@ bool writer_open(Writer **out, const Charlm *c, Trainer *trainer, size_t texts, 
                   .w = &trainer->worker[0],
                   .exact = exact,
                   .texts = texts,
-                  .prompt_size = size ? least(size, model_reads(m)) : 1,
+                  .prompt_size = size ? smaller(size, model_reads(m)) : 1,
                   .vocabulary = m->vocabulary};
     if (!reserve(w, k, e))
         return false;

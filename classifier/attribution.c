@@ -147,6 +147,16 @@ static void ask_attention(Attribution *m, const Maps *maps)
             m->attention[j] += (double)maps->weights[row * maps->keys + m->lead + j] * (double)m->count / (double)rows;
 }
 
+bool attribution_prepare(Options *o, Error *e)
+{
+    static const char *const off[] = {"dropout",        "attention-dropout", "ff-dropout",
+                                      "branch-dropout", "load-loss",         "span-loss"};
+    bool fine = true;
+    for (size_t i = 0; fine && i < sizeof off / sizeof *off; i++)
+        fine = options_set(o, off[i], "0", FROM_COMMAND_LINE, e);
+    return fine;
+}
+
 bool attribution_open(Attribution *m, Classifier *c, const int32_t *ids, size_t count, const Maps *maps, Error *e)
 {
     SharedOptions *o = &c->options->shared;

@@ -20,7 +20,10 @@ typedef struct Attribution {
     double *left_out, *gradient, *attention;
 } Attribution;
 
-/* Of an opened run. ids [count], without marks; maps: those of the text, or NULL (then attention is 0). Dropout must be off. */
+/* Before a run is opened: nothing is dropped, and nothing but the answer has a loss. */
+bool attribution_prepare(Options *o, Error *e);
+
+/* Of a run that was opened so. ids [count], without marks; maps: those of the text, or NULL (then attention is 0). */
 bool attribution_open(Attribution *m, Classifier *c, const int32_t *ids, size_t count, const Maps *maps, Error *e);
 void attribution_close(Attribution *m);
 

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 
 /* Another number for another way to part texts into words, too. */
-static const char magic[16] = "attend reviews2";
+static const char magic[16] = "attend reviews3";
 static const uint64_t byte_order = 0x0102030405060708;
 
 typedef struct Header {
@@ -86,8 +86,9 @@ static bool cache_path(const CorpusOptions *o, char **path, Error *e)
                      o->label_column ? o->label_column : "label");
         if (o->rule != WORDS_PLAIN)
             buffer_print(&key, "words of BERT%s\n", o->rule == WORDS_BERT ? "" : ", cased");
-        if (o->unlabelled)
-            buffer_print(&key, "unlabelled %s\n", o->more ? more.text : "");
+        if (o->unlabelled) /* whether such a file is a table, its name says */
+            buffer_print(&key, "unlabelled %s\n%s\n%s\n", o->more ? more.text : "", path_name(o->path),
+                         o->more ? path_name(o->more) : "");
         buffer_print(&b, "/reviews-%.24s", sha256(key.text, key.size).text);
         *path = b.failed || key.failed ? NULL : memory_string(b.text);
         done = *path || memory_error(e, "the name of a cache", b.size, 1);

@@ -63,6 +63,12 @@ bool masked_predict(Classifier *c, Trainer *trainer, const char *text, size_t si
 /* What --layer-rate and --freeze say of the opened model, as --groups. */
 bool classifier_layer_rates(Classifier *c, Error *e);
 
+/* What a text is measured in, for people who read. */
+static inline const char *classifier_unit(const Classifier *c)
+{
+    return c->options->tokens == TOKEN_WORDS ? "words" : "subwords";
+}
+
 /* Fills the Task: batches of the training part, and the texts of app.data.scored to score. */
 void classifier_task(Classifier *c);
 
@@ -83,7 +89,7 @@ bool classifier_inspect_further(App *a, Inspection *l, Error *e);
 
 /* What plot draws of data and model. */
 bool classifier_texts(App *a, TextSet *t, Error *e);
-bool classifier_name_token(const App *a, int32_t id, Labels *names, Error *e);
+bool classifier_name_token(const App *a, const char *table, int32_t id, Labels *names, Error *e);
 
 /* The commands that only classifier has: main has a table of them. */
 bool classifier_eval(App *a, Error *e);

@@ -82,7 +82,7 @@ static bool find_classes(Vocabulary *found, const Labelled *texts, size_t count,
             continue;
         if (!has_label(&texts[i], e) || !vocabulary_add(found, texts[i].label, texts[i].label_size, 1, NULL, e))
             return false;
-        if (found->count > CLASSES + 1)
+        if (found->count > CLASSES)
             return refuse(&texts[i], e, "is one of more than 1000 different labels; is this the right column?", "");
     }
     return true;
@@ -91,19 +91,17 @@ static bool find_classes(Vocabulary *found, const Labelled *texts, size_t count,
 static bool classes_of_texts(Corpus *c, const char *source, const Labelled *texts, size_t count, bool unlabelled,
                              Error *e)
 {
-    Vocabulary found;
-    if (!vocabulary_open(&found, e))
-        return false;
+    Vocabulary found = {0};
     bool done = find_classes(&found, texts, count, e);
-    size_t classes = found.count - 1; /* without <unk> */
+    size_t classes = found.count;
     if (done && classes == 0 && !unlabelled)
         done = fail(e, "%s has test texts, but no training texts", source);
     else if (done && classes == 1 && !unlabelled)
         done = fail(e, "%s: all training texts are of one class, '%s'; a classifier needs at least two", source,
-                    vocabulary_word(&found, 1));
+                    vocabulary_word(&found, 0));
     done = done && copy_classes(c, classes, e);
     for (size_t i = 0; done && i < classes; i++)
-        done = copy_class(c, i, vocabulary_word(&found, (int32_t)i + 1), e);
+        done = copy_class(c, i, vocabulary_word(&found, (int32_t)i), e);
     vocabulary_close(&found);
     if (done && classes)
         qsort(c->classes, classes, sizeof *c->classes, by_bytes);

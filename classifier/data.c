@@ -94,6 +94,8 @@ static bool choose_examples(const Corpus *c, const ReviewsOptions *o, Split *par
                             Error *e)
 {
     memset(chosen, 0, c->count * sizeof *chosen);
+    if (!c->training)
+        return fail(e, "--examples %zu: the data have no texts with labels", o->examples);
     for (size_t class = 0; class < c->class_count; class ++) {
         const size_t share = o->examples * (class + 1) / c->class_count - o->examples * class / c->class_count;
         size_t found = 0;
@@ -258,8 +260,8 @@ bool reviews_suits(const Reviews *r, Split part, Error *e)
         return true;
     switch (part) {
     case SPLIT_VALID:
-        return fail(e, "the data's valid part has no texts: it is a fifth of the training part, unless --final trains "
-                       "on all of it, and a fifth of so few is less than one text");
+        return fail(e, "the data's valid part has no texts: it is a fifth of the training part (of texts without "
+                       "labels a twentieth), unless --final trains on all of it, and so few texts leave none for it");
     case SPLIT_TEST:
         return fail(e,
                     "the data's test part has no texts: they belong in test/CLASS/, or in test.csv beside train.csv");

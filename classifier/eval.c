@@ -278,11 +278,9 @@ static bool score(Classifier *c, Verdicts *r, Error *e)
         return false;
     if (v->shared.each || v->shared.against)
         r->each = (Each){.names = each_names, .columns = EACH_COLUMNS};
-    if (!evaluate(r, &c->reviews.corpus, e) || (v->shared.against && !v->shared.each && !compare(r, &c->app, e)))
+    if (!evaluate(r, &c->reviews.corpus, e) || (v->shared.against && !compare(r, &c->app, e)))
         return false;
-    if (v->shared.each)
-        return each_print(&r->each, e);
-    return (v->shared.json ? print_json : print_table)(c, r, e) &&
+    return (v->shared.each ? each_print(&r->each, e) : (v->shared.json ? print_json : print_table)(c, r, e)) &&
            (!v->mistakes || print_mistakes(c, r, v->mistakes, e)) &&
            (!v->shared.dump_logits || dump_logits(r, v->shared.dump_logits, e));
 }
@@ -291,11 +289,27 @@ static bool score(Classifier *c, Verdicts *r, Error *e)
 static bool open_others(Classifier *c, Error *e)
 {
     reviews_close(&c->reviews);
+    c->reading = &c->tokens;
     c->options->final = true; /* nothing is held out */
+    if (options_source(c->app.command_line, "unlabelled") != FROM_COMMAND_LINE)
+        c->options->unlabelled = NULL;
     if (!app_open_data(&c->app, false, e))
         return false;
     c->app.data.scored = reviews_part(&c->reviews, SPLIT_TEST)->count ? SPLIT_TEST : SPLIT_TRAIN;
     return true;
+}
+
+/* What is printed is one thing. */
+static bool eval_suits(Classifier *c, bool twice, Error *e)
+{
+    const ClassifierOptions *v = c->options;
+    const SharedOptions *o = &v->shared;
+    if (twice && v->split != SPLIT_TEST)
+        return fail(e, "--final scores the test part: leave out --split") || app_misused(&c->app);
+    if ((o->each || o->json) && v->mistakes)
+        return fail(e, "--mistakes is for people who read: leave out --%s", o->each ? "each" : "json") ||
+               app_misused(&c->app);
+    return each_suits(&c->app, e);
 }
 
 bool classifier_eval(App *a, Error *e)
@@ -303,11 +317,16 @@ bool classifier_eval(App *a, Error *e)
     Classifier *c = (Classifier *)a;
     const Options *o = c->app.command_line;
     bool final = options_source(o, "final") == FROM_COMMAND_LINE && c->options->final;
-    if (!dump_may_open(c->options->shared.dump_logits, e) || !classifier_open_run(c, e) ||
-        !app_open_data(&c->app, false, e))
+    bool chosen = options_source(o, "split") == FROM_COMMAND_LINE;
+    if (!eval_suits(c, final && chosen, e) || !dump_may_open(c->options->shared.dump_logits, e) ||
+        !classifier_open_run(c, e))
+        return false;
+    if (!chosen || c->options->split != SPLIT_TRAIN)
+        c->options->examples = 0; /* the other parts are the same with any number, and other data have theirs */
+    if (!app_open_data(&c->app, false, e))
         return false;
     app_own_workers(&c->app);
-    bool own = strcmp(c->app.learnt, c->reviews.sha256) == 0, chosen = options_source(o, "split") == FROM_COMMAND_LINE;
+    bool own = strcmp(c->app.learnt, c->reviews.sha256) == 0;
     c->app.data.scored = final ? SPLIT_TEST : (Split)c->options->split;
     if ((!own && !final && !chosen && !open_others(c, e)) || !reviews_suits(&c->reviews, c->app.data.scored, e))
         return false;

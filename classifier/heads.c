@@ -72,13 +72,10 @@ static bool read_text(Classifier *c, Inspection *l, const Buffer *text, Error *e
 
 bool classifier_inspect(App *a, Inspection *l, Error *e)
 {
-    static const char *const drops[] = {"dropout", "attention-dropout", "ff-dropout"};
     Classifier *c = (Classifier *)a;
     Buffer text = {0};
     bool fine = inspect_text(a, l->options, &text, e);
-    for (size_t i = 0; fine && i < 3; i++) /* gradients are asked for with all of the network */
-        fine = options_set(a->command_line, drops[i], "0", FROM_COMMAND_LINE, e);
-    fine = fine && classifier_open_run(c, e) && read_text(c, l, &text, e);
+    fine = fine && attribution_prepare(a->command_line, e) && classifier_open_run(c, e) && read_text(c, l, &text, e);
     buffer_free(&text);
     return fine;
 }

@@ -111,8 +111,8 @@ static const Setting minute[] = {
     {"heads", "4"}, {"context", "128"}, {"norm", "pre"}, {"activation", "gelu"}, {"bias", "yes"}, {"dropout", "0"},    \
     {"positions", "rotary"}, {"distances", "none"}, {"tokens", "wordpiece"}, {"words", "16000"}, {"marks", "yes"},     \
     {"tie", "yes"}, {"init", "gpt2"}, {"batch", "32"}, {"micro-batch", "8"}, {"mask-share", "0.2"},                    \
-    {"optimizer", "muon"}, {"lr", "1e-2"}, {"warmup", "100"}, {"schedule", "linear"}, {"betas", "0.9,0.98"},           \
-    {"decay", "0.01"}, {"smoothing", "0"}, {"clip", "1"}, {"eval-every", "1000"}
+    {"objective", "masked"}, {"optimizer", "muon"}, {"lr", "1e-2"}, {"warmup", "100"}, {"schedule", "linear"},         \
+    {"betas", "0.9,0.98"}, {"decay", "0.01"}, {"smoothing", "0"}, {"clip", "1"}, {"eval-every", "1000"}
 static const Setting pretrain[] = {
     MASKED, {"dim", "128"}, {"depth", "3"}, {"ff", "512"}, {"epochs", "4"}, {"eval-texts", "500"}, {NULL, NULL}};
 

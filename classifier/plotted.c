@@ -17,8 +17,8 @@ bool classifier_texts(App *a, TextSet *t, Error *e)
         return false;
     t->kinds = tokens_count(&c->reviews.tokens);
     t->unknown = UNKNOWN;
-    t->reads = a->options->context;
-    t->knows = c->options->words;
+    t->reads = c->options->tokens == TOKEN_WORDS ? a->options->context - classifier_marks(c) : 0;
+    t->knows = c->options->tokens == TOKEN_WORDS ? c->options->words : 0;
     t->text = "text";
     t->measured = "words";
     for (Split part = SPLIT_TRAIN; part <= SPLIT_VALID; part++) {
@@ -32,9 +32,12 @@ bool classifier_texts(App *a, TextSet *t, Error *e)
     return true;
 }
 
-bool classifier_name_token(const App *a, int32_t id, Labels *names, Error *e)
+bool classifier_name_token(const App *a, const char *table, int32_t id, Labels *names, Error *e)
 {
     const Classifier *c = (const Classifier *)a;
-    const char *word = token_name(&c->tokens, id);
+    char number[24];
+    snprintf(number, sizeof number, "[%d]", id - c->model.registers.first);
+    const char *word = id < c->model.registers.first ? token_name(&c->tokens, id) : number; /* a register */
+    (void)table;
     return labels_add(names, word, strlen(word), false, e);
 }

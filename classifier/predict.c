@@ -99,8 +99,8 @@ static bool add(Predict *p, const char *text, size_t size, Error *e)
     if (!text_to_ids(c->reading, text, size, room, &ids, &count, &cut, e))
         return false;
     if (cut && ++p->cut == 1) /* the first says what happens, the end how often it did */
-        fprintf(stderr, "classifier: text %zu: its last %zu words are ignored: the model reads %zu\n", p->number, cut,
-                room);
+        fprintf(stderr, "classifier: text %zu: its last %zu %s are ignored: the model reads %zu\n", p->number, cut,
+                classifier_unit(c), room);
     bool fine = memory_grow(&p->ids, &p->capacity, used + count, sizeof *p->ids, "texts", e);
     if (fine)
         memcpy(p->ids + used, ids, count * sizeof *ids);

@@ -277,7 +277,8 @@ static bool tokens_suit(const Classifier *c, Error *e)
 
 bool classifier_build(Classifier *c, size_t tokens, size_t classes, Error *e)
 {
-    if (!tokens_suit(c, e) || !network_suits(&c->options->shared, e))
+    const SharedOptions *o = &c->options->shared;
+    if (!tokens_suit(c, e) || !network_suits(o, e) || !network_can_skip(o, o->depth, e))
         return app_misused(&c->app);
     c->app.parameters = &c->model.parameters;
     return model_open(&c->model, c->options, tokens, classes, e);
@@ -335,8 +336,7 @@ static bool print_balance(const Classifier *c, Error *e)
         const Texts *texts = reviews_part(&c->reviews, (Split)part);
         reviews_balance(&c->reviews, (Split)part, counts);
         fprintf(stderr, "%-5s %6zu texts, %zu cut at %zu %s:", split_name((Split)part), texts->count, texts->cut,
-                c->options->shared.context - classifier_marks(c),
-                c->options->tokens == TOKEN_WORDS ? "words" : "subwords");
+                c->options->shared.context - classifier_marks(c), classifier_unit(c));
         for (size_t i = 0; i < c->reviews.class_count; i++)
             fprintf(stderr, "%s %s %zu", i ? "," : "", c->reviews.classes[i], counts[i]);
         fputc('\n', stderr);
@@ -379,15 +379,35 @@ static bool begin_with(Classifier *c, Error *e)
     if (fine && ours) {
         fine = tokens_read(&c->tokens, (TokenKind)c->options->tokens, run->path, e);
         c->reading = &c->tokens;
+        if (fine && (c->options->marks || classifier_is_masked(c)) && !tokens_have_marks(&c->tokens))
+            fine = fail(
+                e, "the tokens of the run %s have no [CLS], [SEP] and [MASK]: give --tokens, which makes others", from);
     }
     run_close(run);
     return fine;
+}
+
+/* What only one of the two kinds of training does. */
+static bool training_suits(const Classifier *c, Error *e)
+{
+    static const char *const pretraining[] = {"unlabelled", "mask-share", "whole-words"};
+    const SharedOptions *o = &c->options->shared;
+    if (classifier_is_masked(c))
+        return !(o->r_drop > 0 || o->word_dropout > 0) ||
+               fail(e, "--%s is for training with classes: pretraining masks words instead",
+                    o->r_drop > 0 ? "r-drop" : "word-dropout");
+    for (size_t i = 0; i < sizeof pretraining / sizeof *pretraining; i++)
+        if (options_source(c->app.command_line, pretraining[i]) == FROM_COMMAND_LINE)
+            return fail(e, "--%s is for pretraining: give --objective masked, or the command pretrain", pretraining[i]);
+    return true;
 }
 
 static bool open_all(App *a, Error *e)
 {
     Classifier *c = (Classifier *)a;
     const SharedOptions *o = a->options;
+    if (!training_suits(c, e))
+        return app_misused(a);
     if (c->options->objective == OBJECTIVE_VECTORS)
         return fail(e,
                     "--objective vectors: such a run has nothing to learn; train --from it, or pretrain --from it") ||
@@ -485,7 +505,11 @@ bool classifier_baseline(App *a, Error *e)
            baseline_run(&c->reviews, c->options->final ? SPLIT_TEST : SPLIT_VALID, c->options->shared.json, e);
 }
 
+/* What a run begins with. */
+static const char *const files[] = {"classes.txt", "vocabulary.tsv", "vocab.txt", NULL};
+
 const AppKind classifier_kind = {.name = "classifier",
+                                 .files = files,
                                  .program = &classifier_program,
                                  .built_in = "built-in reviews",
                                  .built_in_preset = "minute",

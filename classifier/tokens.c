@@ -122,7 +122,7 @@ bool tokens_learn(Tokens *t, const TokensOptions *o, const Vocabulary *words, Er
         done = o->marks ? learn_marked(&t->words, words, size, e) : vocabulary_cut(&t->words, words, size, NULL, e);
     if (done)
         find_marks(t);
-    if (done && o->marks && (t->first < 0 || t->separator < 0 || t->mask < 0)) {
+    if (done && o->marks && !tokens_have_marks(t)) {
         done = fail(e, "%s: has no [CLS], [SEP] or [MASK]", o->file);
         tokens_close(t);
     }

@@ -31,6 +31,8 @@ typedef struct Tokens {
     int32_t first_word;             /* ids from this one on are words or subwords */
 } Tokens;
 
+static inline bool tokens_have_marks(const Tokens *t) { return t->first >= 0 && t->separator >= 0 && t->mask >= 0; }
+
 typedef struct TokensOptions {
     TokenKind kind;
     size_t size;      /* of the vocabulary; 0: all words */

@@ -12,8 +12,9 @@ static Tensor *network(void *self, Tape *t, const Rows *rows)
 
 bool vectors_suit(const Classifier *c, Error *e)
 {
-    if (c->options->normalize && !c->options->vectors)
-        return fail(e, "--normalize belongs to --vectors FILE.npy, which is missing");
+    const bool chosen = options_source(c->app.command_line, "vector") == FROM_COMMAND_LINE;
+    if ((c->options->normalize || chosen) && !c->options->vectors)
+        return fail(e, "--%s belongs to --vectors FILE.npy, which is missing", chosen ? "vector" : "normalize");
     return !c->options->vectors || c->options->vector != VECTOR_POOLER || c->model.pooler.weight ||
            fail(e, "--vector pooler: the run %s has no pooler", c->app.run->path);
 }

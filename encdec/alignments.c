@@ -62,6 +62,7 @@ typedef struct Reading {
     Alignments *a;
     const SentencePairs *p;
     size_t registers, next; /* the pair whose line comes next */
+    size_t lines;           /* of the training part, pairs that are left out among them */
     Link *links;
     size_t capacity;
 } Reading;
@@ -110,6 +111,8 @@ static bool take_line(void *context, const FileLine *l, Error *e)
 {
     Reading *r = context;
     size_t count, next = 0;
+    if (l->number > r->lines)
+        return fail(e, "%s has a line %zu, and the training part has %zu", l->path, l->number, r->lines);
     if (r->next == r->p->count || r->p->line[r->next] + 1 != l->number) /* a pair that is left out */
         return true;
     if (!take_links(r, l, &count, e))
@@ -127,9 +130,9 @@ static bool take_line(void *context, const FileLine *l, Error *e)
     return true;
 }
 
-bool alignments_read(Alignments *a, const SentencePairs *p, const Subwords *s, const char *path, Error *e)
+bool alignments_read(Alignments *a, const SentencePairs *p, const Subwords *s, size_t lines, const char *path, Error *e)
 {
-    Reading r = {.a = a, .p = p, .registers = s->registers};
+    Reading r = {.a = a, .p = p, .registers = s->registers, .lines = lines};
     bool done = begin(a, p, e) && file_lines(path, take_line, &r, e);
     memory_free(r.links);
     return done &&

@@ -16,9 +16,11 @@ typedef struct Alignments {
     Ids source;
 } Alignments;
 
-/* ids: of the source, registers with them. */
+/* ids: of the source, registers with them. lines: of the file, one for each pair of the training part, and for those that
+ * were left out of p. */
 bool alignments_learn(Alignments *a, const SentencePairs *p, const Subwords *s, Error *e);
-bool alignments_read(Alignments *a, const SentencePairs *p, const Subwords *s, const char *path, Error *e);
+bool alignments_read(Alignments *a, const SentencePairs *p, const Subwords *s, size_t lines, const char *path,
+                     Error *e);
 void alignments_close(Alignments *a);
 
 /* Adds the row of pair i: targets are positions in its source, or -1; of several, one is drawn, so that in the mean over steps

@@ -159,6 +159,9 @@ static bool choose_options(Apply *a, Error *e)
         return fail(e, "--join joins the subwords of --type bpe only");
     if (v->join)
         return true;
+    if (v->type == SUBWORDS_SHAPES)
+        return fail(e,
+                    "--type shapes learns from training data which words are frequent, and has no files to split by");
     if (!encdec_subwords_options(&a->options, a->c, e))
         return false;
     if (a->options.type == SUBWORDS_BPE && !a->options.codes)

@@ -76,6 +76,8 @@ bool encdec_baseline(App *a, Error *e)
 {
     EncDec *c = (EncDec *)a;
     Baseline b = {.c = c};
+    if (c->options->trees && c->options->input && a->options->json)
+        return fail(e, "--file has trees printed: leave out --json") || app_misused(a);
     if (c->options->trees)
         return (app_data(a) || fail(e, "--trees needs a treebank: --data DIR, an archive or a file") ||
                 app_misused(a)) &&

@@ -186,11 +186,13 @@ static bool parse_file(void *self, FILE *file, Error *e)
     Lines lines = {0};
     Tree tree = {0};
     bool fine = true;
-    while (fine && !feof(file)) {
+    for (bool first = true; fine && !feof(file); first = false) {
         Buffer out = {0};
         lines_clear(&lines);
-        fine = lines_read(&lines, file, LINES, SIZE_MAX, e) && !ferror(file) &&
-               treebank_sentences(&lines, b->split_words, e);
+        fine = lines_read(&lines, file, LINES, SIZE_MAX, e) && !ferror(file);
+        if (first)
+            lines_skip_mark(&lines);
+        fine = fine && treebank_sentences(&lines, b->split_words, e);
         for (size_t i = 0; fine && i < lines.count; i++)
             fine = parse_line(b, lines_at(&lines, i), &tree, &out, e);
         fine = app_print(&out, e) && fine;

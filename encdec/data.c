@@ -266,8 +266,12 @@ bool bitext_suits(const Bitext *b, Split part, Error *e)
     if (p->count)
         return true;
     if (part == SPLIT_TRAIN)
-        return fail(e, "there are no pairs to train on: %zu have an empty side, %zu have more than --longest subwords",
+        return fail(e,
+                    "there are no pairs to train on: %zu have an empty side, %zu have more subwords than --longest or "
+                    "--context allow",
                     p->empty, p->too_long);
+    if (p->too_long)
+        return fail(e, "all %zu pairs of %s are longer than --context", p->too_long, split_name(part));
     if (part == SPLIT_VALID)
         return fail(e, "there are no validation pairs: they are held out from a training part of at least 20 pairs, or "
                        "give --valid-source and --valid-target");

@@ -51,7 +51,7 @@ bool encdec_inspect_further(App *a, Inspection *l, Error *e);
 
 /* What plot draws of data and model. */
 bool encdec_texts(App *a, TextSet *t, Error *e);
-bool encdec_name_token(const App *a, int32_t id, Labels *names, Error *e);
+bool encdec_name_token(const App *a, const char *table, int32_t id, Labels *names, Error *e);
 
 /* The commands that only encdec has: main has a table of them. */
 bool encdec_eval(App *a, Error *e);

@@ -33,6 +33,9 @@ static bool same_subwords(const EnsembleRun *r, const EncDec *first, Error *e)
     buffer_free(&name[1]);
     if (failed)
         return fail(e, "out of memory for the names of subwords");
+    if (same && a->registers != b->registers)
+        return fail(e, "--ensemble %s: it has %zu registers, and %s has %zu", r->path, b->registers,
+                    first->app.run->path, a->registers);
     return same || fail(e, "--ensemble %s: its vocabulary is not that of %s", r->path, first->app.run->path);
 }
 

@@ -4,6 +4,7 @@
  * its trees: F1. */
 #include "encdec/encdec.h"
 
+#include "base/size.h"
 #include "core/cli/progress.h"
 #include "core/program/dump.h"
 #include "core/run/json.h"
@@ -67,13 +68,14 @@ static bool print_result(const Eval *v, Error *e)
 static void note_missing(const EncDec *c)
 {
     const SentencePairs *p = &c->bitext.parts[c->app.data.scored];
+    const bool training = c->app.data.scored == SPLIT_TRAIN;
     if (p->too_long)
         fprintf(stderr, "encdec: %zu pairs of %s are longer than %zu tokens, and are not scored\n", p->too_long,
                 split_name(c->app.data.scored),
-                c->app.data.scored == SPLIT_TRAIN ? c->options->longest : c->model.context - 1);
+                smaller(training ? c->options->longest : SIZE_MAX, c->model.context - 1));
     if (p->empty)
         fprintf(stderr, "encdec: %zu pairs of %s have an empty side%s\n", p->empty, split_name(c->app.data.scored),
-                c->app.data.scored == SPLIT_TRAIN ? ", and are not scored" : "");
+                training ? ", and are not scored" : "");
 }
 
 /* What makes BLEU doubtful. The built-in sentences are made of tokens. */
@@ -187,7 +189,8 @@ bool encdec_eval(App *a, Error *e)
     const SharedOptions *o = a->options;
     if (!c->options->bleu && (o->each || o->against))
         return fail(e, "--%s needs translations: not with --no-bleu", o->each ? "each" : "against") || app_misused(a);
-    if (!dump_may_open(o->dump_logits, e) || !encdec_open_run(c, e) || !app_open_data(&c->app, false, e))
+    if (!each_suits(a, e) || !dump_may_open(o->dump_logits, e) || !encdec_open_run(c, e) ||
+        !app_open_data(&c->app, false, e))
         return false;
     app_own_workers(&c->app);
     c->app.data.scored = (Split)c->options->split;
@@ -196,7 +199,7 @@ bool encdec_eval(App *a, Error *e)
     if (!o->quiet)
         note_missing(c);
     v.progress = progress_open(stderr, o->quiet);
-    bool fine = (!c->options->bleu || find_figures(&v, e)) && (!o->against || o->each || compare(&v, e));
+    bool fine = (!c->options->bleu || find_figures(&v, e)) && (!o->against || compare(&v, e));
     if (fine && o->each)
         fine = each_print(c->options->trees ? &v.trees.each : &v.evaluator.each, e);
     else

@@ -46,16 +46,19 @@ enum { NEVER = -1000000000 }; /* the logit of <pad> */
 typedef struct Away {
     Export *x;
     const Subwords *p;
+    const SharedOptions *options;
     bool adds_pad, tied, one; /* one: table for both sides, and the logits */
     size_t dim, depth, decoder_depth, tokens[SIDES_USED];
     int32_t pad;
 } Away;
 
-static bool begin(Away *w, Export *x, const Subwords *p, Error *e)
+static bool begin(Away *w, Export *x, const EncDec *c, Error *e)
 {
+    const Subwords *p = &c->subwords;
     const double epsilon = model_epsilon(x->model);
     const size_t other = model_size(x->model, "decoder-depth");
-    *w = (Away){.x = x, .p = p, .adds_pad = !p->pad, .tied = model_is(x->model, "tie", "yes")};
+    *w = (Away){
+        .x = x, .p = p, .options = &c->options->shared, .adds_pad = !p->pad, .tied = model_is(x->model, "tie", "yes")};
     w->one = w->tied && !p->apart;
     w->dim = model_size(x->model, "dim");
     w->depth = model_size(x->model, "depth");
@@ -81,6 +84,9 @@ static void add_sizes(Buffer *b, const Away *w)
         json_add_member(b, stacks[side][1], (double)model_size(m, "heads"));
         json_add_member(b, stacks[side][2], (double)(ff ? ff : 4 * w->dim));
     }
+    json_add_member(b, "dropout", w->options->dropout);
+    json_add_member(b, "attention_dropout", w->options->attention_dropout);
+    json_add_member(b, "activation_dropout", w->options->ff_dropout);
     json_add_member(b, "max_position_embeddings", (double)model_size(m, "context"));
     json_add_member(b, "vocab_size", (double)w->tokens[SOURCE]);
     json_add_member(b, "decoder_vocab_size", (double)w->tokens[TARGET]);
@@ -230,7 +236,7 @@ static bool write_weights(const Away *w, Error *e)
 bool encdec_export_hf(Export *x, const EncDec *c, Error *e)
 {
     Away w;
-    return sayable_all(x->model, says, "hf", e) && begin(&w, x, &c->subwords, e) && write_config(&w, e) &&
+    return sayable_all(x->model, says, "hf", e) && begin(&w, x, c, e) && write_config(&w, e) &&
            write_generation(&w, e) && write_tokenizer(&w, c, e) && write_names(&w, SOURCE, "vocab.json", e) &&
            (w.one || write_names(&w, TARGET, "target_vocab.json", e)) && write_pieces(&w, e) && write_weights(&w, e);
 }

@@ -4,8 +4,8 @@
  *     decoder.onnx   ids [batch, target], memory [batch, source, dim], mask [batch, source]    ->  logits [batch,
  *                    target, tokens]
  *
- * A source ends in </s>, and the decoder begins with it. The decoder reads all that was written so far, each time: it has
- * no cache. */
+ * A source ends in </s>, and the decoder begins with it, or with <pad> where the run has one. The decoder reads all that
+ * was written so far, each time: it has no cache. */
 #include "encdec/export.h"
 
 #include "core/exchange/onnx_network.h"

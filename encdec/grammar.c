@@ -35,11 +35,12 @@ static bool count_rule(Vocabulary *v, int32_t left, int32_t parent, int32_t chil
 
 /* ---- constituents and their rules */
 
-/* The symbol of a node, counted; parent: the node it is in, the same at the top. */
+/* The symbol of a node, counted; parent: the node it is in, the same at the top. An NP of an S is "NP(S", and what is
+ * left of it after a DT ")NP(S|DT": no label has such brackets in it. */
 static bool symbol_of(Grammar *g, const Tree *t, size_t node, size_t parent, uint64_t times, int32_t *id, Error *e)
 {
     Buffer b = {0};
-    buffer_print(&b, tree_is_leaf(t, node) ? "%s" : "%s^%s", tree_label(t, node),
+    buffer_print(&b, tree_is_leaf(t, node) ? "%s" : "%s(%s", tree_label(t, node),
                  parent == node ? "TOP" : tree_label(t, parent));
     const bool fine = b.failed ? memory_error(e, "a symbol", 1, 64)
                                : vocabulary_add(&g->symbols, b.text, b.size, times, id, e);
@@ -51,7 +52,7 @@ static bool symbol_of(Grammar *g, const Tree *t, size_t node, size_t parent, uin
 static bool rest_of(Grammar *g, int32_t parent, const char *before, int32_t *id, Error *e)
 {
     Buffer b = {0};
-    buffer_print(&b, "@%s|%s", vocabulary_word(&g->symbols, parent), before);
+    buffer_print(&b, ")%s|%s", vocabulary_word(&g->symbols, parent), before);
     const bool fine = b.failed ? memory_error(e, "a symbol", 1, 64)
                                : vocabulary_add(&g->symbols, b.text, b.size, 1, id, e);
     buffer_free(&b);

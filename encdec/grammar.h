@@ -34,7 +34,7 @@ typedef struct Rules {
 } Rules;
 
 typedef struct Grammar {
-    Vocabulary symbols; /* of constituents, of parts of rules (@...), and tags */
+    Vocabulary symbols; /* of constituents, of parts of rules, and tags */
     Vocabulary words, classes;
     Rules binary, chains;
     Rules of_word, of_class; /* parent: the tag; p: log P(tag | word) / P(tag) */

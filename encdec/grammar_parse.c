@@ -183,10 +183,10 @@ static int32_t next_below(const Grammar *g, int32_t below, int32_t parent)
 static bool open_symbol(const Chart *c, int32_t symbol, Tree *out, size_t *opened, Error *e)
 {
     const char *name = vocabulary_word(&c->g->symbols, symbol);
-    if (*name == '@' && name[1])
+    if (*name == ')')
         return true;
     ++*opened;
-    return tree_open(out, name, strcspn(name, "^"), e);
+    return tree_open(out, name, strcspn(name, "("), e);
 }
 
 /* Recurses, no deeper than a sentence has words. */

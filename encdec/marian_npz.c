@@ -67,6 +67,12 @@ static bool split(const char *line, size_t size, Buffer *key, Buffer *value)
     return true;
 }
 
+static size_t line_length(const char *at, const char *end)
+{
+    const char *line_end = memchr(at, '\n', (size_t)(end - at));
+    return (size_t)((line_end ? line_end : end) - at);
+}
+
 /* The value of a key of the model, "" where it has none. */
 static void value_of(const MarianNpz *n, const char *wanted, char value[VALUE])
 {
@@ -74,11 +80,17 @@ static void value_of(const MarianNpz *n, const char *wanted, char value[VALUE])
     Buffer key = {0}, found = {0};
     *value = 0;
     for (const char *at = text->data, *end = at + text->elements; at < end && *at;) {
-        const char *line_end = memchr(at, '\n', (size_t)(end - at));
-        const size_t size = (size_t)((line_end ? line_end : end) - at);
-        if (split(at, size, &key, &found) && key.text && !strcmp(key.text, wanted) && found.text)
+        const size_t size = line_length(at, end);
+        const char *next = at + size + (at + size < end);
+        if (split(at, size, &key, &found) && key.text && !strcmp(key.text, wanted) && found.text) {
             snprintf(value, VALUE, "%s", found.text);
-        at += size + (line_end != NULL);
+            const char *word = next; /* of a list below its key: the first line says whether it is empty */
+            while (word < end && *word == ' ')
+                word++;
+            if (!*value && word < end && (word > next || *word == '-'))
+                snprintf(value, VALUE, "%.*s", (int)line_length(word, end), word);
+        }
+        at = next;
     }
     buffer_free(&key);
     buffer_free(&found);
@@ -86,7 +98,7 @@ static void value_of(const MarianNpz *n, const char *wanted, char value[VALUE])
 
 /* ---- what it is */
 
-/* What may be said, and in which words; the first is what is meant where nothing is said. */
+/* The one value that each may have; where nothing is said, it is meant. */
 static const char *const fixed[][2] = {{"type", "transformer"},
                                        {"tied-embeddings-all", "true"},
                                        {"transformer-preprocess", ""},

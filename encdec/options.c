@@ -55,7 +55,7 @@ const Option encdec_options[] = {
     {"test-target", 0, OPTION_PATH, OPTION_TRAINING, TRAIN | EVAL | BASELINE, AT(file[2][1]), NULL, "FILE", "their translations"},
     {"type", 0, OPTION_CHOICE, OPTION_MODEL, CUT, AT(type), "bpe", .choices = types, "what a token is: a word, a byte, or a subword by byte pairs (bpe), as in BERT (wordpiece), in GPT-2 (gpt2) or by a model of SentencePiece (sentencepiece); or a word, with the shape and ending of a rare word in its place (shapes)"},
     {"tokens", 0, OPTION_CHOICE, OPTION_MODEL, CUT | BASELINE, AT(tokens), "spaces", .choices = tokens, "where words end: at white space, or also at punctuation, as Moses does for en, de and fr"},
-    {"size", 0, OPTION_SIZE, OPTION_MODEL, BUILD | VOCAB, AT(size), "10000", "[3,1073741824]", "size of a learned vocabulary of words or wordpieces, including <unk> and </s>"},
+    {"size", 0, OPTION_SIZE, OPTION_MODEL, BUILD | VOCAB, AT(size), "10000", "[3,1073741824]", "size of a learned vocabulary of words or wordpieces, including <unk> and </s> (vocab: without them)"},
     {"merges", 0, OPTION_SIZE, OPTION_MODEL, BUILD | VOCAB | COMMAND_PLOT, AT(merges), "10000", "[1,1073741824]", "how many byte pairs to merge: about the size of the vocabulary"},
     {"lower", 0, OPTION_YES_NO, OPTION_MODEL, CUT, AT(lower), "no", NULL, "wordpiece: lowercase and strip accents, like BERT's uncased models"},
     {"codes", 0, OPTION_PATH, OPTION_TRAINING, CUT, AT(codes), NULL, "FILE", "bpe: read merges as subword-nmt writes them, instead of learning them; gpt2: vocab.bpe"},
@@ -139,12 +139,13 @@ static const Setting big[] = {
     {"dim", "1024"}, {"heads", "16"}, {"depth", "6"}, {"ff", "4096"}, {"dropout", "0.3"}, {"merges", "37000"},
     {"batch-tokens", "25000"}, {"steps", "300000"}, {"keep", "20"}, {NULL, NULL}};
 
-/* For some ten thousand pairs of short sentences, as Multi30k has them (Wu et al. 2021: Good for Misconceived Reasons):
- * the rate's factor makes it 0.005 at its highest. */
+/* For some ten thousand pairs of short sentences, as Multi30k has them: the widths and dropout of Wu et al. 2021 (Good for
+ * Misconceived Reasons), and what docs/variants.md found to help. */
 static const Setting tiny[] = {
-    {"dim", "128"}, {"heads", "4"}, {"depth", "4"}, {"ff", "256"}, {"dropout", "0.3"}, {"lr", "2.5"},
-    {"warmup", "2000"}, {"steps", "16000"}, {"merges", "10000"}, {"eval-every", "500"}, {"save-every", "500"},
-    {"keep", "10"}, {NULL, NULL}};
+    {"dim", "128"}, {"heads", "4"}, {"depth", "4"}, {"ff", "256"}, {"activation", "silu"}, {"gate", "yes"},
+    {"positions", "none"}, {"distances", "t5"}, {"norm", "pre"}, {"dropout", "0.3"}, {"ff-dropout", "0.1"},
+    {"attention-dropout", "0.1"}, {"optimizer", "muon"}, {"schedule", "cosine"}, {"lr", "0.015"}, {"warmup", "300"},
+    {"steps", "4000"}, {"merges", "10000"}, {"eval-every", "500"}, {"save-every", "500"}, {NULL, NULL}};
 
 static const Setting minute[] = {
     {"type", "words"}, {"tokens", "spaces"}, {"dim", "64"}, {"heads", "4"}, {"depth", "2"}, {"ff", "128"},
@@ -178,7 +179,7 @@ static const Setting marian[] = {
 static const Preset presets[] = {
     {"base", "6 + 6 blocks, 512 wide: the model of \"Attention Is All You Need\"", base},
     {"big", "base, 1024 wide and with 16 heads", big},
-    {"tiny", "4 + 4 blocks, 128 wide, much dropout: for tens of thousands of pairs", tiny},
+    {"tiny", "4 + 4 blocks, 128 wide, much dropout, and what helps it: for tens of thousands of pairs", tiny},
     {"parser", "4 + 4 blocks, 1024 wide: the paper's parser, for the 40,000 trees of the Wall Street Journal", parser},
     {"parser-small", "3 + 3 blocks, 128 wide: a parser for a few thousand trees", parser_small},
     {"marian", "6 + 6 blocks, 512 wide: the models of OPUS-MT, with rates to fine-tune one that import has read", marian},

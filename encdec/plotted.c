@@ -13,6 +13,7 @@ static void add_pairs(TextSet *t, const Bitext *b, Split part)
                                          .ids = p->ids[side],
                                          .start = p->start[side],
                                          .count = p->count,
+                                         .vocabulary = b->subwords->apart ? side : 0,
                                          .learnt = part == SPLIT_TRAIN};
 }
 
@@ -28,7 +29,9 @@ bool encdec_texts(App *a, TextSet *t, Error *e)
     c->options->size = a->run || !words ? c->options->size : 0; /* all words there are */
     if (!app_open_data(&c->app, false, e))
         return false;
-    t->kinds = c->bitext.subwords->count;
+    const size_t kinds[] = {subwords_count(c->bitext.subwords, SOURCE), subwords_count(c->bitext.subwords, TARGET)};
+    t->kinds = kinds[SOURCE] > kinds[TARGET] ? kinds[SOURCE] : kinds[TARGET];
+    t->knows = c->bitext.subwords->apart ? 0 : t->knows; /* there is no one size */
     t->unknown = UNKNOWN;
     t->text = "sentence";
     t->measured = words ? "words" : "subwords";
@@ -37,14 +40,15 @@ bool encdec_texts(App *a, TextSet *t, Error *e)
     return true;
 }
 
-bool encdec_name_token(const App *a, int32_t id, Labels *names, Error *e)
+bool encdec_name_token(const App *a, const char *table, int32_t id, Labels *names, Error *e)
 {
     const EncDec *c = (const EncDec *)a;
     Buffer name = {0};
+    const size_t side = strncmp(table, "source", 6) == 0 ? SOURCE : TARGET;
     const char byte = (char)(id - FIRST_SUBWORD);
-    if (c->subwords.type == SUBWORDS_BYTES && id >= FIRST_SUBWORD)
+    if (c->subwords.type == SUBWORDS_BYTES && !(c->subwords.apart && side == TARGET) && id >= FIRST_SUBWORD)
         return labels_add(names, &byte, 1, false, e);
-    subwords_name(&c->subwords, TARGET, id, &name);
+    subwords_name(&c->subwords, side, id, &name);
     bool fine = name.failed ? fail(e, "out of memory for tokens") : labels_add(names, name.text, name.size, false, e);
     buffer_free(&name);
     return fine;

@@ -52,7 +52,7 @@ bool encdec_show_sample(App *a, Trainer *trainer, uint64_t step, Error *e)
                                   .leaves = (TreeLeaves)c->options->leaves,
                                   .max_extra = c->options->trees ? PARSER_MAX_EXTRA : MAX_EXTRA,
                                   .max_tokens = 1, /* a sentence at a time: it takes least memory */
-                                  .longest = LONGEST_SHOWN,
+                                  .longest = LONGEST_SHOWN + c->bitext.subwords->registers,
                                   .workers = 1,
                                   .team = 1};
     bool fine = bitext_spread(&c->bitext, SHOWN, side, e) &&

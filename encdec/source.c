@@ -47,12 +47,6 @@ typedef struct Chosen {
     bool table;                          /* something in it may be one */
 } Chosen;
 
-static const char *base_name(const char *name)
-{
-    const char *slash = strrchr(name, '/');
-    return slash ? slash + 1 : name;
-}
-
 /* The length of a name without what says that it is packed. */
 static size_t unpacked_length(const char *name)
 {
@@ -90,7 +84,7 @@ static Split part_of(const char *stem, size_t length)
 /* Of several files of a part, the first by name. */
 static void consider(Chosen *c, const char *name, size_t side)
 {
-    const char *base = base_name(name);
+    const char *base = path_name(name);
     size_t length = stem_length(base, c->options->language[side]);
     Split part = length ? part_of(base, length) : SPLITS;
     if (part == SPLITS || strlen(name) >= NAME || (part == SPLIT_TEST && !c->options->test))
@@ -244,11 +238,11 @@ typedef struct Table {
 static bool may_be_table(void *context, const char *name)
 {
     const Table *t = context;
-    const char *base = base_name(name);
+    const char *base = path_name(name);
     size_t length = unpacked_length(base);
     bool by_name = length > 4 && (!memcmp(base + length - 4, ".tsv", 4) || !memcmp(base + length - 4, ".csv", 4) ||
                                   !memcmp(base + length - 4, ".txt", 4));
-    return (by_name && *base != '_') || !strcmp(base, base_name(t->options->path));
+    return (by_name && *base != '_') || !strcmp(base, path_name(t->options->path));
 }
 
 static bool take_table(void *context, const char *name, const char *bytes, size_t size, Error *e)
@@ -481,6 +475,8 @@ static bool add_checksum(Sentences *s, Error *e)
 
 static bool read_all(Sentences *s, const SourceOptions *o, Error *e)
 {
+    if (o->treebank && has_names(o))
+        return fail(e, "--trees reads its parts from --data: leave out --train-source and what is like it");
     if (o->treebank ? !sentences_of_trees(s, o, e)
         : o->path   ? !read_path(s, o, e)
                     : !has_names(o) && !write_builtin(s, o, e))

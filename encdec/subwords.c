@@ -236,13 +236,15 @@ static void files_free(RunFiles *f)
         memory_free(f->path[i]);
 }
 
+const char *const subwords_files[FILES + 1] = {"vocabulary.tsv", "codes.bpe", "kept.txt",   "vocab.txt",
+                                               "encoder.json",   "vocab.bpe", "target.tsv", "source.spm",
+                                               "target.spm",     NULL};
+
 static bool files_of(RunFiles *f, const char *folder, Error *e)
 {
-    static const char *const names[] = {"vocabulary.tsv", "codes.bpe",  "kept.txt",   "vocab.txt", "encoder.json",
-                                        "vocab.bpe",      "target.tsv", "source.spm", "target.spm"};
     bool done = true;
     for (size_t i = 0; i < FILES; i++) {
-        f->path[i] = path_join(folder, names[i]);
+        f->path[i] = path_join(folder, subwords_files[i]);
         done = done && f->path[i];
     }
     return done || memory_error(e, "a path", strlen(folder), 1);

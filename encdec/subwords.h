@@ -121,6 +121,7 @@ void subwords_close(Subwords *p);
 void subwords_find_pad(Subwords *p);
 
 /* The files of a run that belong to them. */
+extern const char *const subwords_files[]; /* up to a NULL: what may be written */
 bool subwords_write(const Subwords *p, const char *folder, Error *e);
 bool subwords_read(Subwords *p, const SubwordsOptions *o, const char *folder, Error *e);
 

@@ -211,7 +211,8 @@ static bool learn_wordpiece(Subwords *p, const SubwordsOptions *o, const Vocabul
 {
     size_t most = o->size > FIRST_SUBWORD ? o->size - FIRST_SUBWORD : SIZE_MAX;
     if (!wordpiece_learn(&p->wordpiece, words, most, o->lower, e))
-        return fail(e, "%s (without <unk> and </s>, which train counts as well); give a larger --size", e->text);
+        return strstr(e->text, "too small") &&
+               fail(e, "%s (without <unk> and </s>, which train counts as well); give a larger --size", e->text);
     p->count = FIRST_SUBWORD + p->wordpiece.subwords.count;
     return true;
 }

@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "base/philox.h"
+#include "base/size.h"
 #include "core/nn/loss.h"
 #include "core/program/network.h"
 #include "core/run/json.h"
@@ -80,9 +81,6 @@ static Tensor *loss(void *self, Tape *t, const Rows *rows)
 }
 
 /* --- the task --- */
-
-static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
-static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 
 /* SentencePairs of a part in their order, as many in each batch as have no more positions than a micro-batch. */
 static bool cut_scored(EncDec *c, const SentencePairs *p, Error *e)
@@ -243,6 +241,13 @@ static bool suits(EncDec *c, Error *e)
         return refuse(c, e,
                       "--guided-layer and --guided-head count from 0: they are less than the decoder's depth and "
                       "--heads");
+    if (c->options->guided > 0 && (!score_is_dot((Score)s->score) || s->talking_heads || s->residual_scores ||
+                                   s->memory_keys || s->sigmoid_attention))
+        return refuse(c, e,
+                      "--guided-alignment is for a softmax of a head's own dot products: leave out --score, "
+                      "--talking-heads, --residual-scores, --memory-keys and --sigmoid-attention");
+    if (c->options->logits_bias && s->bias_free)
+        return refuse(c, e, "--bias-free leaves no bias: not with --logits-bias");
     if (c->options->alignments && !(c->options->guided > 0))
         return refuse(c, e, "--alignments are for --guided-alignment: say how much they count, such as 0.05");
     if (c->options->trees && c->options->shared.registers)
@@ -251,7 +256,7 @@ static bool suits(EncDec *c, Error *e)
         return refuse(c, e, "--two-vocabularies needs --type sentencepiece");
     if (c->options->normalize_punctuation && c->options->type != SUBWORDS_SENTENCEPIECE)
         return refuse(c, e, "--normalize-punctuation needs --type sentencepiece");
-    return network_suits(&c->options->shared, e) || app_misused(&c->app);
+    return (network_suits(s, e) && network_can_skip(s, larger(s->depth, depth), e)) || app_misused(&c->app);
 }
 
 /* targets: of a vocabulary of their own, or 0. */
@@ -304,6 +309,8 @@ static bool open_data(App *a, bool to_train, Error *e)
                        .longest = smaller(v->longest, v->shared.context - 1),
                        .context = v->shared.context,
                        .threads = v->shared.workers ? v->shared.workers : processors_allowed()};
+    if (!to_train)
+        o.source.trees.recombined = 0; /* they are made, and no gold */
     return encdec_subwords_options(&o.subwords, c, e) ? bitext_open(&c->bitext, &o, e) : app_misused(a);
 }
 
@@ -352,7 +359,8 @@ static bool open_alignments(EncDec *c, Error *e)
         return fail(e,
                     "--alignments counts lines of the training part: give validation data of its own, or none is held "
                     "out from it");
-    return path ? alignments_read(&c->alignments, train, c->bitext.subwords, path, e)
+    return path ? alignments_read(&c->alignments, train, c->bitext.subwords,
+                                  c->bitext.sentences.side[SPLIT_TRAIN][SOURCE].count, path, e)
                 : alignments_learn(&c->alignments, train, c->bitext.subwords, e);
 }
 
@@ -464,6 +472,7 @@ static size_t vocabulary(const App *a, size_t side, size_t *targets)
 static bool alone(const App *a) { return a->options->out != NULL; }
 
 const AppKind encdec_kind = {.name = "encdec",
+                             .files = subwords_files,
                              .program = &encdec_program,
                              .aliases = aliases,
                              .data_options = data_options,

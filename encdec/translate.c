@@ -258,6 +258,8 @@ static bool suits(EncDec *c, Error *e)
     if (!v->sample && v->nbest > v->beam)
         return fail(e, "--nbest %zu is more than --beam %zu, the most there can be", v->nbest, v->beam) ||
                app_misused(&c->app);
+    if (v->trees && v->well_formed && v->no_repeat)
+        return fail(e, "--no-repeat is not for trees, whose brackets repeat") || app_misused(&c->app);
     return v->sample || v->beam % v->beam_groups == 0 ||
            (fail(e, "--beam %zu cannot be divided into --beam-groups %zu of the same size", v->beam, v->beam_groups),
             app_misused(&c->app));
@@ -297,6 +299,8 @@ static bool open_all(Translate *t, Weights *w, Error *e)
         return fail(e, "%s translates: its targets are not trees; train a parser with --trees", c->app.run->path);
     if (!t->parses && (v->pretty || v->shared.out))
         return fail(e, "--%s is for trees: encdec parse", v->pretty ? "pretty" : "out") || app_misused(&c->app);
+    if (v->pretty && v->format != ANSWER_PLAIN)
+        return fail(e, "--pretty writes several lines: leave out --format") || app_misused(&c->app);
     app_own_workers(&c->app);
     if (!encdec_task(c, e) || !app_trainer_options(&c->app, &trainer, false, e) ||
         !app_open_weights(&c->app, trainer.k, w, e) || !ensemble_open(&t->ensemble, c, v->ensemble, trainer.k, e))

@@ -2,12 +2,10 @@
 #include "encdec/translating.h"
 
 #include "base/memory.h"
+#include "base/size.h"
 
 /* Sentences at once at most: beyond, a step is no cheaper a sentence, and its logits leave every cache. */
 enum { MOST_SENTENCES = 256 };
-
-static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
-static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 
 static Tensor *memory(const void *model, Tape *t, const Rows *source) { return model_memory(t, model, source); }
 
@@ -203,7 +201,7 @@ static bool cut_lines(Translating *t, const Lines *lines, const Lines *prefixes,
         if (s == SIZE_MAX)
             continue;
         const size_t length = t->prefix[s] - t->start[s], prefix = t->start[s + 1] - t->prefix[s];
-        const size_t most = smaller(length - 1 + t->options.max_extra, t->most);
+        const size_t most = smaller(length - 1 - t->subwords->registers + t->options.max_extra, t->most);
         t->words[s].kind = (const uint8_t *)(t->kinds.text ? t->kinds.text + kinds : NULL);
         kinds += t->words[s].count;
         t->sentence[s] = (Sentence){.ids = t->ids.id + t->start[s],

@@ -38,7 +38,7 @@ bool tree_of_hypothesis(Tree *t, const Translating *from, const Hypothesis *h, T
 void bracket_score_print(Buffer *b, const BracketScore *s);
 void bracket_score_add(Buffer *json, const BracketScore *s);
 
-/* What had to be repaired, in words; nothing where nothing had to. */
+/* How many trees had to be repaired, and what was wrong with them, in words. */
 void tree_repairs_print(Buffer *b, const TreeRepairs *r);
 
 #endif

@@ -1,6 +1,7 @@
 /* See treebank.h. */
 #include "encdec/treebank.h"
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "core/text/archive.h"
 #include "core/text/treebank_words.h"
@@ -18,7 +19,7 @@ typedef struct Reading {
     const TreeCleaning *how;
     const char *path;
     TreeFile *file;
-    size_t count, capacity, empty;
+    size_t count, capacity;
 } Reading;
 
 static void free_tree(Tree *t)
@@ -41,18 +42,12 @@ static void reading_free(Reading *r)
 
 /* ---- files */
 
-static const char *base_name(const char *name)
-{
-    const char *slash = strrchr(name, '/');
-    return slash ? slash + 1 : name;
-}
-
 /* A source that is one file is read whatever its name. */
 static bool wanted(void *context, const char *name)
 {
     const Reading *r = context;
     const char *ending = strrchr(name, '.');
-    return (ending && strcmp(ending, ".mrg") == 0) || strcmp(base_name(r->path), name) == 0;
+    return (ending && strcmp(ending, ".mrg") == 0) || strcmp(path_name(r->path), name) == 0;
 }
 
 static bool keep_tree(TreeFile *f, Reading *r, const Tree *t, Error *e)
@@ -63,10 +58,8 @@ static bool keep_tree(TreeFile *f, Reading *r, const Tree *t, Error *e)
     bool fine = tree_clean(clean, t, r->how, e);
     if (fine && clean->count && (fine = memory_grow(&f->tree, &f->capacity, f->count + 1, sizeof *f->tree, "trees", e)))
         f->tree[f->count++] = clean;
-    else {
-        r->empty += fine;
+    else
         free_tree(clean);
-    }
     return fine;
 }
 
@@ -102,7 +95,7 @@ static int by_name(const void *a, const void *b)
 /* wsj_2301.mrg: 23; -1: a name of another kind */
 static int section_of(const char *name)
 {
-    const char *base = base_name(name);
+    const char *base = path_name(name);
     if (strncmp(base, "wsj_", 4) != 0 || strspn(base + 4, "0123456789") != 4)
         return -1;
     return 10 * (base[4] - '0') + base[5] - '0';
@@ -172,7 +165,6 @@ bool treebank_open(Treebank *b, const char *path, const TreeCleaning *how, Error
     if (fine)
         qsort(r.file, r.count, sizeof *r.file, by_name);
     fine = fine && divide(b, &r, e);
-    b->empty = r.empty;
     reading_free(&r);
     return fine && (b->part[SPLIT_TRAIN].count || fail(e, "%s has no tree to learn from", path));
 }

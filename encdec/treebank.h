@@ -19,7 +19,6 @@ typedef struct TreebankPart {
 typedef struct Treebank {
     Tree **tree; /* [count] of all parts, one after the other, and then of none */
     size_t count, capacity;
-    size_t empty; /* trees in which cleaning left nothing */
     TreebankPart part[SPLITS];
 } Treebank;
 

@@ -124,7 +124,7 @@ typedef struct Attend {
     const int32_t *query_offset;        /* [B] NULL: 0 */
     bool by_head;                       /* k and v are [G, keys, dk] and [G, keys, dv]; only in a forward pass */
     bool causal;                        /* a query sees keys up to its own position */
-    size_t window;                      /* of those, only the last `window`; 0: all */
+    size_t window;                      /* of those up to its own, only the last `window`; 0: all */
 
     size_t sinks; /* but the first `sinks` keys are hidden by neither window nor blocks */
 

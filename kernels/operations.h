@@ -203,8 +203,9 @@ OPERATION(dropout_weights, (Stream *s, void *y, bool add, const void *x, const A
  * the position of each slot; start [E+1] of each expert's slots. weights [N,k] = softmax of the chosen scores; where k is 1
  * the chosen one's share of the softmax of all.
  * experts: y [M,O] = x [M,I] w_e^T, w_e [O,I] of each slot's expert; w [E*O,I]. Backward: dy as it is.
- * load_loss: losses [N] (real) = a E / (k T) sum over e of c_e softmax(scores)_e, c_e the choices of e in a row of T positions;
- * 0 for positions of no row. state->loss[which].sum gains their sum. Saves factors [B,E] (real), a E c_e / (k T). */
+ * load_loss: losses [N] (real) = a E / (k T) S / T sum over e of c_e softmax(scores)_e, c_e the choices of e in a row of T
+ * positions, S its targets, which scored [B+1] counts like start (NULL: T); 0 for positions of no row.
+ * state->loss[which].sum gains their sum. Saves factors [B,E] (real), a E c_e / (k T) S / T. */
 OPERATION(route_forward,
           (Stream *s, void *weights, int32_t *expert, int32_t *slot, int32_t *from, int32_t *start, const void *scores,
            size_t n, size_t experts, size_t k),
@@ -223,8 +224,9 @@ OPERATION(experts_backward,
           (s, dx, add, dw, dy, x, w, start, m, in, out, experts))
 OPERATION(load_loss_forward,
           (Stream *s, void *losses, void *factors, StepState *state, size_t which, const void *scores,
-           const int32_t *expert, double a, const int32_t *start, size_t b, size_t n, size_t experts, size_t k),
-          (s, losses, factors, state, which, scores, expert, a, start, b, n, experts, k))
+           const int32_t *expert, double a, const int32_t *start, const int32_t *scored, size_t b, size_t n,
+           size_t experts, size_t k),
+          (s, losses, factors, state, which, scores, expert, a, start, scored, b, n, experts, k))
 OPERATION(load_loss_backward,
           (Stream *s, void *dscores, bool add, const StepState *state, size_t which, const void *factors,
            const void *scores, const int32_t *start, size_t b, size_t n, size_t experts),

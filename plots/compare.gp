@@ -36,14 +36,14 @@ set border 1
 set xlabel figure noenhanced offset 0, 0.3
 set yrange [groups + 0.6:0.4]
 set offsets graph 0.03, graph 0.03, 0, 0
-unset ytics
+unset ytics # (a name is a format, in which %% is a %)
 set ytics scale 0 ()
 do for [i=1:groups] {
-    set ytics add (system(sprintf("awk -F'\\t' 'NF == 5 && $2 == %d { print $1 }' %s", i, quoted(data))) i)
+    set ytics add (system(sprintf("LC_ALL=C awk -F'\\t' 'NF == 5 && $2 == %d { gsub(/%%/, \"%%%%\", $1); print $1 }' %s", i, quoted(data))) i)
 }
 # One value for all: an axis of some width around it.
-apart = int(system("awk -F'\\t' 'NF == 2 && n++ && $2 != last { apart = 1 } { last = $2 } END { print apart + 0 }' ".quoted(data)))
-value = real(system("awk -F'\\t' 'NF == 2 { printf \"%.9e\", $2; exit }' ".quoted(data)))
+apart = int(system("LC_ALL=C awk -F'\\t' 'NF == 2 && n++ && $2 != last { apart = 1 } { last = $2 } END { print apart + 0 }' ".quoted(data)))
+value = real(system("LC_ALL=C awk -F'\\t' 'NF == 2 { printf \"%.9e\", $2; exit }' ".quoted(data)))
 if (!apart) { set xrange [value - 0.01 * (abs(value) + 1):value + 0.01 * (abs(value) + 1)] }
 plot data index 0 skip 1 using 2:1 with points pt 6 ps 0.6 lc rgb colour[6], \
      data index 1 using 4:2:($5 - $4):(0) with vectors nohead lw 1.6 lc rgb colour[1], \

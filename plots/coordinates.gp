@@ -18,7 +18,7 @@ layers = int(STATS_blocks)
 low = STATS_min; high = STATS_max
 stats data using 3 nooutput
 low = STATS_min < low ? STATS_min : low; high = STATS_max > high ? STATS_max : high
-widths = system("awk -F'\\t' 'NF == 3 && $1 ~ /^[0-9]+$/ { seen[$1] = 1 } END { for (w in seen) print w }' ".quoted(data)." | sort -n")
+widths = system("LC_ALL=C awk -F'\\t' 'NF == 3 && $1 ~ /^[0-9]+$/ { seen[$1] = 1 } END { for (w in seen) print w }' ".quoted(data)." | LC_ALL=C sort -n")
 
 set logscale xy
 set yrange [low / 1.3 : high * 1.3]

@@ -14,14 +14,14 @@
 if (ARGC < 2) { print "usage: gnuplot -c plots/describe.gp DATA.tsv OUT.png|OUT.svg|OUT.pdf [SIZE [TERMINAL]]"; exit status 2 }
 data = ARG1; out = ARG2; size = ARG3; terminal = ARG4
 load ARG0[1:strlen(ARG0)-strlen("describe.gp")]."shell.gp"
-info = system("awk -F'\\t' 'NF == 1 { n++ } NF < 5 { next } { r = $1 > r ? $1 : r; c = $2 > c ? $2 : c } ".\
+info = system("LC_ALL=C awk -F'\\t' 'NF == 1 { n++ } NF < 5 { next } { r = $1 > r ? $1 : r; c = $2 > c ? $2 : c } ".\
               "END { print n + 0, r + 1, c + 1 }' ".quoted(data))
 maps = int(word(info, 1))
 layers = real(word(info, 2))
 heads = real(word(info, 3))
 if (maps < 1) { print "describe.gp: ".data." holds no measure"; exit status 1 }
-largest(k) = real(system(sprintf("awk -F'\\t' 'NF == 1 { n++ } NF > 1 && n == %d && $3 > m { m = $3 } END { printf \"%%.9e\", m }' %s", k + 1, quoted(data))))
-title_of(k) = system(sprintf("awk -F'\\t' 'NF == 1 && n++ == %d' %s", k, quoted(data)))
+largest(k) = real(system(sprintf("LC_ALL=C awk -F'\\t' 'NF == 1 { n++ } NF > 1 && n == %d && $3 > m { m = $3 } END { printf \"%%.9e\", m }' %s", k + 1, quoted(data))))
+title_of(k) = system(sprintf("LC_ALL=C awk -F'\\t' 'NF == 1 && n++ == %d' %s", k, quoted(data)))
 
 # In points: a cell has room for a number.
 across = 4

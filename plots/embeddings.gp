@@ -13,9 +13,9 @@
 if (ARGC < 1) { print "usage: gnuplot -c plots/embeddings.gp DATA.tsv OUT.png|OUT.svg|OUT.pdf [SIZE [TERMINAL]]"; exit status 2 }
 data = ARG1; out = ARG2; size = ARG3; terminal = ARG4
 load ARG0[1:strlen(ARG0)-strlen("embeddings.gp")]."shell.gp"
-maps = int(system("awk -F'\\t' 'NF == 3 { n++ } END { print n + 0 }' ".quoted(data)))
+maps = int(system("LC_ALL=C awk -F'\\t' 'NF == 3 { n++ } END { print n + 0 }' ".quoted(data)))
 if (maps < 1) { print "embeddings.gp: ".data." holds no table"; exit status 1 }
-line_of(k, field) = system(sprintf("awk -F'\\t' 'NF == 3 && n++ == %d { print $%d }' %s", k, field, quoted(data)))
+line_of(k, field) = system(sprintf("LC_ALL=C awk -F'\\t' 'NF == 3 && n++ == %d { print $%d }' %s", k, field, quoted(data)))
 ratio = 0.72 * maps
 natural = 403.0 # its names are long: at other widths than 16 cm all of it is smaller or larger, letters too
 load ARG0[1:strlen(ARG0)-strlen("embeddings.gp")]."attend.gp"
@@ -29,7 +29,7 @@ set autoscale fix
 set offsets graph 0.06, graph 0.06, graph 0.04, graph 0.04
 if (maps > 1) { set multiplot layout maps, 1 }
 # A range is never empty: gnuplot would say so.
-reach(k, f) = real(system(sprintf("awk -F'\t' 'NF == 3 { n++ } NF == 4 && n == %d { a = some++ && a < $%d ? a : $%d; b = some > 1 && b > $%d ? b : $%d } END { printf \"%%.9e\", b - a }' %s", k + 1, f, f, f, f, quoted(data))))
+reach(k, f) = real(system(sprintf("LC_ALL=C awk -F'\t' 'NF == 3 { n++ } NF == 4 && n == %d { a = some++ && a < $%d ? a : $%d; b = some > 1 && b > $%d ? b : $%d } END { printf \"%%.9e\", b - a }' %s", k + 1, f, f, f, f, quoted(data))))
 do for [k = 0:maps - 1] {
     set xrange [*:*]
     set yrange [*:*]

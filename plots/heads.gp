@@ -33,7 +33,7 @@ columns = real(word(info, 3))
 least(a, b) = a < b ? a : b
 most(a, b) = a > b ? a : b
 if (maps < 1 || rows < 1) { print "heads.gp: ".data." holds no map"; exit status 1 }
-titles = system("awk -F'\\t' 'NF == 1 { printf \"%s\\t\", $0 }' ".quoted(data)) # each ends in a tab
+titles = system("LC_ALL=C awk -F'\\t' 'NF == 1 { printf \"%s\\t\", $0 }' ".quoted(data)) # each ends in a tab
 first_title = "strstrt(titles, \"\\t\") > 1 ? titles[1:strstrt(titles, \"\\t\")-1] : \"\""
 
 across = ARGC > 4 ? int(ARG5) : ceil(sqrt(maps))

@@ -17,11 +17,11 @@ data = ARG1; out = ARG2; size = ARG3; terminal = ARG4
 context = ARG5 eq "" || ARG5 eq "-" ? 0.0 : real(ARG5)
 axis = ARG6 eq "" || ARG6 eq "-" ? "tokens of a text" : ARG6
 load ARG0[1:strlen(ARG0)-strlen("lengths.gp")]."shell.gp"
-exact(k, f) = system(sprintf("awk -F'\t' 'NF == 7 && n++ == %d { printf \"%%.9e\", $%d }' %s", k, f, quoted(data)))
-field(k, f) = system(sprintf("awk -F'\\t' 'NF == 7 && n++ == %d { print $%d }' %s", k, f, quoted(data)))
-lists = int(system("awk -F'\\t' 'NF == 7 { n++ } END { print n + 0 }' ".quoted(data)))
+exact(k, f) = system(sprintf("LC_ALL=C awk -F'\t' 'NF == 7 && n++ == %d { printf \"%%.9e\", $%d }' %s", k, f, quoted(data)))
+field(k, f) = system(sprintf("LC_ALL=C awk -F'\\t' 'NF == 7 && n++ == %d { print $%d }' %s", k, f, quoted(data)))
+lists = int(system("LC_ALL=C awk -F'\\t' 'NF == 7 { n++ } END { print n + 0 }' ".quoted(data)))
 if (lists < 1) { print "lengths.gp: ".data." holds no lengths"; exit status 1 }
-farthest = real(system("awk -F'\\t' 'NF == 7 { m = $5 > m ? $5 : m } END { print m + 0 }' ".quoted(data)))
+farthest = real(system("LC_ALL=C awk -F'\\t' 'NF == 7 { m = $5 > m ? $5 : m } END { print m + 0 }' ".quoted(data)))
 ratio = 0.55
 natural = 403.0 # its names are long: at other widths than 16 cm all of it is smaller or larger, letters too
 load ARG0[1:strlen(ARG0)-strlen("lengths.gp")]."attend.gp"

@@ -38,7 +38,7 @@ first(b, row) = (row == 0 && b < 256 ? (label[b+1] = strcol(1), blocks = b + 1, 
                                         longest = strlen(label[b+1]) > longest ? strlen(label[b+1]) : longest) : 0, 0)
 reach(x) = (is(x) && x > highest ? highest = x : 0, is(x) && x > 0 && x < earliest ? earliest = x : 0, 0)
 set table $pass
-plot data using (first(column(-2), $0) + reach(x_of($1, $2, $3))) with table
+plot data using (first(column(-2), $0) + ($0 > 0 ? reach(x_of($1, $2, $3)) : 0)) with table # a heading may be a number
 unset table
 curves = blocks / 2
 if (curves == 0) { printerr "there is nothing to draw in ".data; exit status 2 }

@@ -11,7 +11,7 @@
 if (ARGC < 2) { print "usage: gnuplot -c plots/over.gp DATA.tsv OUT.png|OUT.svg|OUT.pdf [SIZE [TERMINAL]]"; exit status 2 }
 data = ARG1; out = ARG2; size = ARG3; terminal = ARG4
 load ARG0[1:strlen(ARG0)-strlen("over.gp")]."shell.gp"
-lines = int(system("awk -F'\\t' 'NF == 3 { n++ } END { print n + 0 }' ".quoted(data)))
+lines = int(system("LC_ALL=C awk -F'\\t' 'NF == 3 { n++ } END { print n + 0 }' ".quoted(data)))
 if (lines < 1) { print "over.gp: ".data." holds no lines"; exit status 1 }
 ratio = 0.5 + 0.05 * lines # in a narrow picture, the names are above each other
 load ARG0[1:strlen(ARG0)-strlen("over.gp")]."attend.gp"
@@ -31,8 +31,8 @@ if (low > 0 && high / low >= 4) {
 if (low == high) { set xrange [low - 1 : low + 1] }
 if (least_min == most_max) { set yrange [most_max - 1 : most_max + 1] }
 set format x "%g"
-set xtics ()
-do for [x in system("awk -F'\\t' 'NF == 4 { print $1 }' ".quoted(data)." | sort -gu")] { set xtics add (x real(x)) }
+set xtics () # (gnuplot takes 1e-05 for no number, but 1.0e-05 for one)
+do for [x in system("LC_ALL=C awk -F'\\t' 'NF == 4 { printf \"%.9e\\n\", $1 }' ".quoted(data)." | LC_ALL=C sort -gu")] { set xtics add (sprintf("%.10g", real(x)) real(x)) }
 set key above samplen 2 noautotitle
 plot for [i=1:lines] data index i - 1 skip 1 using 1:2:3:4 with yerrorbars ls i ps 0 lw 1, \
      for [i=1:lines] data index i - 1 using 1:2 with linespoints ls i ps 0.7 lw 1.5 title columnheader(1)

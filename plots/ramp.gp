@@ -17,7 +17,7 @@ stats data index 0 skip 1 using 3 nooutput
 if (!exists("STATS_records") || STATS_records < 2) { print "ramp.gp: ".data." holds no steps"; exit status 1 }
 low = STATS_min
 first = real(system("sed -n 2p ".quoted(data)." | cut -f 3"))
-rate(name) = real(system(sprintf("awk -F'\\t' '$1 == \"%s\" { print $2 }' %s", name, quoted(data))))
+rate(name) = real(system(sprintf("LC_ALL=C awk -F'\\t' '$1 == \"%s\" { printf \"%%.9e\", $2 }' %s", name, quoted(data))))
 
 set logscale x
 set format x "%g"
@@ -27,9 +27,9 @@ set yrange [low - 0.1 * (first - low) : first + 0.4 * (first - low)]
 array name[3] = ["steepest descent", "lowest loss", "suggestion"]
 array drawn[3] = [8, 8, 2]
 do for [i=1:3] {
-    at = rate(name[i]); dash = 3 - i / 3 * 2; place = i == 3 ? 0.05 : 1.01 - 0.06 * i
-    set arrow i from at, graph (i == 3 ? 0 : 0.1) to at, graph 1 nohead dt dash lc rgb colour[drawn[i]]
-    # Labels keep clear of the other lines: the suggestion is between the other two, and named below where these begin.
+    at = rate(name[i]); dash = 3 - i / 3 * 2; place = i == 1 ? 0.95 : 0.035
+    set arrow i from at, graph (i == 1 ? 0.1 : 0) to at, graph 1 nohead dt dash lc rgb colour[drawn[i]]
+    # Labels keep clear of the lines and of the curve, which is above these two at the bottom.
     if (i == 2) { set label i name[i] at at, graph place left offset 0.4, 0 tc rgb colour[drawn[i]] } \
     else { set label i name[i] at at, graph place right offset -0.4, 0 tc rgb colour[drawn[i]] }
 }

@@ -17,10 +17,10 @@
 if (ARGC < 1) { print "usage: gnuplot -c plots/smoothing.gp DATA.tsv OUT.png|OUT.svg|OUT.pdf [SIZE [TERMINAL]]"; exit status 2 }
 data = ARG1; out = ARG2; size = ARG3; terminal = ARG4
 load ARG0[1:strlen(ARG0)-strlen("smoothing.gp")]."shell.gp"
-field(f) = system(sprintf("awk -F'\\t' 'NR == 1 { print $%d }' %s", f, quoted(data)))
+field(f) = system(sprintf("LC_ALL=C awk -F'\\t' 'NR == 1 { print $%d }' %s", f, quoted(data)))
 classes = field(2) eq "" ? 0 : int(field(2))
 if (classes < 2) { print "smoothing.gp: ".data." holds no targets"; exit status 1 }
-smoothing = real(system("awk -F'\t' 'NR == 1 { printf \"%.9e\", $3 }' ".quoted(data)))
+smoothing = real(system("LC_ALL=C awk -F'\t' 'NR == 1 { printf \"%.9e\", $3 }' ".quoted(data)))
 ratio = 0.45
 natural = 403.0 # its names are long: at other widths than 16 cm all of it is smaller or larger, letters too
 load ARG0[1:strlen(ARG0)-strlen("smoothing.gp")]."attend.gp"

@@ -18,10 +18,10 @@ if (ARGC < 1) { print "usage: gnuplot -c plots/tables.gp DATA.tsv OUT.png|OUT.sv
 data = ARG1; out = ARG2; size = ARG3; terminal = ARG4
 load ARG0[1:strlen(ARG0)-strlen("tables.gp")]."shell.gp"
 # Of table k: title, names of axes, lowest and highest row and column, the largest value, rows and columns that differ.
-maps = int(system("awk -F'\\t' 'NF < 3 { new = 1; next } NR == 1 || new { n++; new = 0 } END { print n + 0 }' ".quoted(data)))
+maps = int(system("LC_ALL=C awk -F'\\t' 'NF < 3 { new = 1; next } NR == 1 || new { n++; new = 0 } END { print n + 0 }' ".quoted(data)))
 if (maps < 1) { print "tables.gp: ".data." holds no table"; exit status 1 }
-line_of(k, field) = system(sprintf("awk -F'\\t' 'NF < 3 { new = 1; next } NR == 1 || new { new = 0; if (n++ == %d) { print $%d; exit } }' %s", k, field, quoted(data)))
-numbers(k) = system(sprintf("awk -F'\\t' 'NF < 3 { new = 1; next } NR == 1 || new { new = 0; n++; next } n == %d { "\
+line_of(k, field) = system(sprintf("LC_ALL=C awk -F'\\t' 'NF < 3 { new = 1; next } NR == 1 || new { new = 0; if (n++ == %d) { print $%d; exit } }' %s", k, field, quoted(data)))
+numbers(k) = system(sprintf("LC_ALL=C awk -F'\\t' 'NF < 3 { new = 1; next } NR == 1 || new { new = 0; n++; next } n == %d { "\
     ."if (!some++) { r0 = r1 = $1; c0 = c1 = $2 } r0 = $1 < r0 ? $1 : r0; r1 = $1 > r1 ? $1 : r1; "\
     ."c0 = $2 < c0 ? $2 : c0; c1 = $2 > c1 ? $2 : c1; a = $3 < 0 ? -$3 : $3; m = a > m ? a : m; l = $3 < l ? $3 : l; "\
     ."if (!($1 in rows)) { rows[$1] = 1; nr++ } if (!($2 in cols)) { cols[$2] = 1; nc++ } } "\

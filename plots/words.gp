@@ -34,7 +34,7 @@ set style fill solid noborder
 array names[3] = ["left out (log odds)", "gradient × input", "attention (1: even)"]
 
 # (gnuplot reads 1e-09 as a 1 followed by something, but 1.0e-09 right.) How far a column reaches from 0 to both sides, and ticks that suit it.
-span(k) = real(system(sprintf("awk -F'\\t' 'NR > 1 { x = $%d + 0; a = x > a ? x : a; b = x < b ? x : b } END { printf \"%%.9e\", a - b }' %s", k + 1, quoted(data))))
+span(k) = real(system(sprintf("LC_ALL=C awk -F'\\t' 'NR > 1 { x = $%d + 0; a = x > a ? x : a; b = x < b ? x : b } END { printf \"%%.9e\", a - b }' %s", k + 1, quoted(data))))
 ten(x) = x > 0 ? 10**floor(log10(x)) : 1
 step(x) = x / ten(x) < 1.5 ? 0.5 * ten(x) : x / ten(x) < 3 ? ten(x) : x / ten(x) < 6 ? 2 * ten(x) : 5 * ten(x)
 

@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 
+#include <execinfo.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -96,6 +97,60 @@ bool starving_says(const char *err, const char *what)
     return end && !end[1] && strstr(line, what);
 }
 
+/* Which allocations fail: a command makes thousands, but reaches them through some hundred chains of calls. */
+enum { DEEPEST = 64, MOST_ALLOCATIONS = 1 << 16, CHAINS = 1 << 14 };
+
+static struct Chain {
+    uint64_t sum; /* of its return addresses */
+    uint32_t times, last;
+} chains[CHAINS];
+static uint32_t allocations;
+static bool chosen[MOST_ALLOCATIONS + 1]; /* counted from 1 */
+
+static void note_allocation(void)
+{
+    void *address[DEEPEST];
+    uint64_t sum = 1;
+    for (int i = backtrace(address, DEEPEST) - 1; i >= 0; i--)
+        sum = (sum ^ (uintptr_t)address[i]) * 0x9E3779B97F4A7C15U;
+    struct Chain *c = &chains[sum % CHAINS];
+    while (c->times && c->sum != sum)
+        c = c + 1 < chains + CHAINS ? c + 1 : chains;
+    ck_assert_uint_lt(allocations, MOST_ALLOCATIONS);
+    c->sum = sum;
+    c->last = ++allocations;
+    chosen[allocations] = c->times++ < 2;
+}
+
+static void choose_allocations(Ways ways, const char *words)
+{
+    memset(chains, 0, sizeof chains);
+    allocations = 0;
+    if (ways.before)
+        ways.before();
+    memory_watch(note_allocation);
+    must_work(words);
+    memory_watch(NULL);
+    for (size_t i = 0; i < CHAINS; i++)
+        chosen[chains[i].last] = true;
+    uint64_t every = (ways.every ? ways.every : 1) * (test_is_fast() ? 5 : 1), k = 0;
+    for (uint32_t n = 1; n <= allocations; n++)
+        chosen[n] = chosen[n] && k++ % every == 0;
+}
+
+static Outcome starved(Ways ways, uint64_t n, const char *words)
+{
+    Outcome o;
+    if (ways.before)
+        ways.before();
+    starving_call(&o, n, 0, words);
+    ck_assert_msg(o.kept == 0, "allocation %d of `%s`: %ld bytes are kept", (int)n, words, o.kept);
+    ck_assert_msg(o.open == 0, "allocation %d of `%s`: files stay open", (int)n, words);
+    ck_assert_msg(o.met ? o.status && o.status <= 2 && starving_says(o.err, "out of memory") : !o.status,
+                  "allocation %d of `%s`: status %d, %s", (int)n, words, o.status, o.err);
+    return o;
+}
+
 void starve(Ways ways, const char *format, ...)
 {
     char words[STARVING_LINE];
@@ -103,19 +158,9 @@ void starve(Ways ways, const char *format, ...)
     va_start(list, format);
     vsnprintf(words, sizeof words, format, list);
     va_end(list);
-    for (uint64_t n = 1;; n += test_is_fast() ? 41 : ways.every ? ways.every : 1) {
-        Outcome o;
-        if (ways.before)
-            ways.before();
-        starving_call(&o, n, 0, words);
-        ck_assert_msg(o.kept == 0, "allocation %d of `%s`: %ld bytes are kept", (int)n, words, o.kept);
-        ck_assert_msg(o.open == 0, "allocation %d of `%s`: files stay open", (int)n, words);
-        ck_assert_msg(o.status == 0 ? !o.met : o.met && o.status <= 2, "allocation %d of `%s`: status %d, %s", (int)n,
-                      words, o.status, o.err);
-        if (!o.met)
-            return;
-        ck_assert_msg(starving_says(o.err, "out of memory"), "allocation %d of `%s`: it says %s", (int)n, words, o.err);
-        if (ways.after)
+    choose_allocations(ways, words);
+    for (uint32_t n = 1; n <= allocations; n++)
+        if (chosen[n] && starved(ways, n, words).met && ways.after)
             ways.after(n);
-    }
+    starved(ways, 0, words);
 }

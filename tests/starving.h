@@ -39,15 +39,12 @@ int next_file(void);
 typedef struct Ways {
     void (*before)(void); /* each call; or NULL */
     void (*after)(uint64_t n);
-    uint64_t every; /* one allocation in this many fails; 0: each */
+    uint64_t every; /* one of the chosen allocations in this many fails; 0: each */
 } Ways;
 
-/* `every` for a run that trains: it has thousands of allocations, most of them inside the headers of its checkpoints,
- * and sanitizers make calls ten times as slow. */
-enum { OF_TRAINING = SANITIZED ? 5 : 1 };
-
-/* Calls it again and again, each time with another allocation failing, until one call meets none: each ends with a line
- * that says so and a status that is not 0, and keeps neither memory nor open files. */
+/* Calls it again and again, each time with another allocation failing, at last with none: each ends with a line that says
+ * so and a status that is not 0, and keeps neither memory nor open files. Of the allocations that are reached through the
+ * same calls, such as those of a loop, the first, the second and the last fail. */
 void starve(Ways ways, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -106,4 +106,4 @@ grep -q 'no row for the operation "cube_forward"' said
 insert docs/operations.md '^[|] `mul_forward`' '| `cube_forward`, `cube_backward` | y = x³, element by element | n numbers | [cube](../kernels/plain/cube.c) | plain'"'"'s | |'
 tools/operations.sh | grep -v 'nobody in column "used by"' && exit 1
 
-make -s ONEDNN=no LIBARCHIVE=no CUDA=no CXX17=no GNUPLOT=no test only=kernels/cube
+make -s -j"$(getconf _NPROCESSORS_ONLN)" ARCH=native CFLAGS=-O1 ONEDNN=no LIBARCHIVE=no CUDA=no CXX17=no GNUPLOT=no test only=kernels/cube

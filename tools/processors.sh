@@ -33,18 +33,20 @@ train() { # train NAME COMMAND...: ten steps of that program, and what level of 
     done
 }
 
-$make -s programs >/dev/null || exit 1
-train this bin/charlm
+program=$($make -s where | sed 1q)/charlm
+$make -s "$program" >/dev/null || exit 1
+train this "$program"
 if [ "$here" = x86_64 ] && command -v qemu-x86_64 >/dev/null; then
-    for cpu in qemu64 Nehalem Haswell Skylake-Server; do train $cpu qemu-x86_64 -cpu $cpu bin/charlm; done
+    for cpu in qemu64 Nehalem Haswell Skylake-Server; do train $cpu qemu-x86_64 -cpu $cpu "$program"; done
 else
     echo "no other x86-64: qemu-x86_64 is not here (package qemu-user)"
 fi
 cross=aarch64-linux-gnu
 if [ "$here" != aarch64 ] && command -v $cross-gcc qemu-aarch64 >/dev/null; then
-    $make -s CC=$cross-gcc CXX=$cross-g++ HOST_CC=gcc ONEDNN=no LIBARCHIVE=no CUDA=no CXX17=no BUILD="$place/cross" \
-        programs >"$place/said" 2>&1 || { tail -n 5 "$place/said"; echo "aarch64: it does not build"; exit 1; }
-    train aarch64 qemu-aarch64 -L /usr/$cross "$place"/cross/*/bin/charlm
+    make="$make -s CC=$cross-gcc CXX=$cross-g++ HOST_CC=gcc ONEDNN=no LIBARCHIVE=no CUDA=no CXX17=no BUILD=$place/cross"
+    program=$($make where | sed 1q)/charlm
+    $make "$program" >"$place/said" 2>&1 || { tail -n 5 "$place/said"; echo "aarch64: it does not build"; exit 1; }
+    train aarch64 qemu-aarch64 -L /usr/$cross "$program"
 else
     echo "no aarch64: $cross-gcc or qemu-aarch64 is not here (packages gcc-$cross, libc6-dev-arm64-cross, qemu-user)"
 fi

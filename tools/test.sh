@@ -98,7 +98,7 @@ one() {
     cat "$as.log" # at once: programs that run side by side do not mix their lines
 }
 
-# launches DIRECTORY: after all tests of kernels: has every CUDA kernel run on the emulator, in two orders?
+# launches DIRECTORY: after all tests of kernels, on all backends: has every CUDA kernel run on the emulator, in two orders?
 launches() {
     echo 1 0 0 >"$1/launches.counts"
     tools/launches.sh "$1/launches" && return
@@ -124,7 +124,7 @@ run() {
     trap 'rm -rf "$directory"' EXIT
     trap 'exit 130' INT TERM
     longest_first "$@" | xargs -P "${AT_ONCE:-$(getconf _NPROCESSORS_ONLN)}" -I PROGRAM "$0" one "$directory" "$wanted" PROGRAM
-    if [ -z "$wanted" ] && [ -s "$directory/launches" ] && [ -z "$(files | grep '^kernels/' |
+    if [ -z "$wanted${BACKEND:-}" ] && [ -s "$directory/launches" ] && [ -z "$(files | grep '^kernels/' |
         while read -r file; do [ -e "$directory/$(echo "$file" | tr / .).counts" ] || echo "$file"; done)" ]; then
         launches "$directory"
     fi

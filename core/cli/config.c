@@ -1,6 +1,6 @@
 /* A configuration file: one `name = value` a line, long names without dashes. A line that begins with #, and what
- * follows a # after a blank, is a comment. Windows line ends and a byte order mark are no offence. A file that
- * begins with '{' is JSON and the program's to read, as core/run does for a run's config.json. */
+ * follows a # after a blank, is a comment. Windows line ends and a byte order mark are no offence. JSON, such as a run's
+ * config.json, is refused. */
 #include "core/cli/config.h"
 
 #include "base/file.h"
@@ -78,11 +78,8 @@ bool config_read(Options *o, const char *path, Error *e)
         good = fail(e, "%s: holds a zero byte, so it is not a text file of settings", path);
     } else if (text[strspn(text, " \t\r\n")] != '{') {
         good = config_lines(o, path, text, e);
-    } else if (!o->program->read_json) {
-        good = fail(e, "%s: starts with '{'; a configuration file consists of lines `name = value`, not JSON", path);
     } else {
-        Error why;
-        good = o->program->read_json(o, text, size, FROM_CONFIG, &why) || fail(e, "%s: %s", path, why.text);
+        good = fail(e, "%s: starts with '{'; a configuration file consists of lines `name = value`, not JSON", path);
     }
     memory_free(bytes);
     return good;

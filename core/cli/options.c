@@ -33,14 +33,12 @@ OptionState *option_find(const Options *o, const char *name, size_t length)
 
 OptionState *option_find_stored(const Options *o, const char *name, size_t length)
 {
-    OptionState *other = NULL;
     for (size_t i = 0; i < o->count; i++) {
         const Option *row = o->states[i].row;
         if (is_called(row, name, length) && row->class != OPTION_HERE)
             return &o->states[i];
-        other = other || !is_called(row, name, length) ? other : &o->states[i];
     }
-    return other;
+    return option_find(o, name, length);
 }
 
 bool option_unknown(const Options *o, const char *name, size_t length, unsigned commands, const char *dashes, Error *e)
@@ -150,6 +148,19 @@ bool options_set(Options *o, const char *name, const char *text, OptionSource so
     if (!state)
         return option_unknown(o, name, strlen(name), ~0u, "", e);
     return option_put(o, state, text, "", source, e);
+}
+
+bool options_mean(Options *o, const char *name, const char *text, Error *e)
+{
+    OptionState *state = option_find_stored(o, name, strlen(name));
+    Buffer had = {0};
+    if (state->source == FROM_RUN && !state->stored && options_text(state, &had)) {
+        state->stored = had.failed ? NULL : memory_string(had.text);
+        buffer_free(&had);
+        if (!state->stored)
+            return memory_error(e, name, 1, 1);
+    }
+    return option_put(o, state, text, "", FROM_COMMAND_LINE, e);
 }
 
 bool options_lack(OptionState *state, const char *means, Error *e)

@@ -92,8 +92,6 @@ typedef struct Program {
     const Preset *presets;
     size_t preset_count;
     const Setting *defaults; /* where they differ from a shared row's; up to one without a name; or NULL */
-    /* Reads a configuration file that begins with '{' by calling options_set for each pair; NULL: such are refused. */
-    bool (*read_json)(Options *o, const char *text, size_t size, OptionSource source, Error *e);
 } Program;
 
 typedef struct OptionState {
@@ -132,6 +130,9 @@ bool options_parse(Options *o, int argc, char *const *argv, Error *e);
  * options_parse: a MODEL option that the command line gave another value is refused, a TRAINING one is remembered
  * for options_changes. */
 bool options_set(Options *o, const char *name, const char *text, OptionSource source, Error *e);
+
+/* What another option of the command line means for this one: as if it had been given, too. */
+bool options_mean(Options *o, const char *name, const char *text, Error *e);
 
 /* After options_set(..., FROM_RUN, ...): a stored run has no value of this option, which has no `standard`, because it was
  * given none. That is as if what it `means` were stored (NULL: nothing that has a name). */

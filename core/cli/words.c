@@ -3,6 +3,7 @@
  *     d[i][j] = min(d[i-1][j] + 1, d[i][j-1] + 1, d[i-1][j-1] + (a_i != b_j), d[i-2][j-2] + 1 if swapped) */
 #include "words.h"
 
+#include "base/size.h"
 #include "base/utf8.h"
 
 #include <stdint.h>
@@ -26,8 +27,6 @@ Quoted quoted(const char *text, size_t length)
     return q;
 }
 
-static size_t least(size_t a, size_t b) { return a < b ? a : b; }
-
 enum { LONGEST = 40 }; /* names are shorter; what is longer is near to none */
 
 /* How many letters must be added, dropped, changed or swapped with their neighbour to make b of a. */
@@ -43,9 +42,9 @@ static size_t edit_distance(const char *a, const char *b)
                 d[i][j] = i + j;
                 continue;
             }
-            d[i][j] = least(least(d[i - 1][j], d[i][j - 1]) + 1, d[i - 1][j - 1] + (a[i - 1] != b[j - 1]));
+            d[i][j] = smaller(smaller(d[i - 1][j], d[i][j - 1]) + 1, d[i - 1][j - 1] + (a[i - 1] != b[j - 1]));
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                d[i][j] = least(d[i][j], d[i - 2][j - 2] + 1);
+                d[i][j] = smaller(d[i][j], d[i - 2][j - 2] + 1);
         }
     return d[m][n];
 }
@@ -56,7 +55,7 @@ void nearest_try(Nearest *nearest, const char *name)
     size_t far = length < 4 ? 1 : length < 8 ? 2 : 3;
     size_t distance = edit_distance(nearest->word, name);
     if (length > 1 && strncmp(name, nearest->word, length) == 0)
-        distance = least(distance, 1); /* the beginning of a name */
+        distance = smaller(distance, 1); /* the beginning of a name */
     if (distance > far || (nearest->name && distance >= nearest->distance))
         return;
     nearest->name = name;

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static float *read(Source *s, const char *name, size_t rows, size_t columns, Error *e);
@@ -297,8 +298,20 @@ static bool cuts_as_here(const Json *t, const char *folder, Error *e)
         if ((flag && flag->truth) || (text && *text))
             return fail(e, "%s/tokenizer.json: '%s' must be empty or false", folder, text && *text ? none[i] : no[i]);
     }
+    const Json *added = json_get(t, "added_tokens");
+    for (size_t i = 0; added && added->kind == JSON_ARRAY && i < added->count; i++) { /* special ones no text has */
+        const char *content = json_get_text(&added->items[i], "content");
+        const Json *special = json_get(&added->items[i], "special");
+        if (content && !(special && special->truth))
+            return fail(e,
+                        "%s/tokenizer.json: the added token '%.40s' is not special: texts would be cut at it, which "
+                        "is not done here",
+                        folder, content);
+    }
     return true;
 }
+
+static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
 static bool write_vocabulary(const Json *t, const char *folder, const char *path, Error *e)
 {
@@ -306,16 +319,23 @@ static bool write_vocabulary(const Json *t, const char *folder, const char *path
     Buffer b = {0};
     if (!words || words->kind != JSON_OBJECT)
         return fail(e, "%s/tokenizer.json: 'vocab' is missing", folder);
+    const char **known = memory_get(words->count + 1, sizeof *known);
+    if (!known)
+        return memory_error(e, "tokens", words->count, sizeof *known);
     buffer_print(&b, "{");
-    for (size_t i = 0; i < words->count; i++)
+    for (size_t i = 0; i < words->count; i++) {
         json_add_member(&b, words->items[i].key, words->items[i].number);
+        known[i] = words->items[i].key;
+    }
+    qsort(known, words->count, sizeof *known, by_text);
     for (size_t i = 0; added && added->kind == JSON_ARRAY && i < added->count; i++) {
         const char *content = json_get_text(&added->items[i], "content");
         const Json *id = json_get(&added->items[i], "id");
-        if (content && id && !json_get(words, content))
+        if (content && id && !bsearch(&content, known, words->count, sizeof *known, by_text))
             json_add_member(&b, content, id->number);
     }
     buffer_print(&b, "}");
+    memory_free(known);
     return file_write_buffer(path, &b, e);
 }
 
@@ -383,7 +403,7 @@ bool hf_tokens_find(HfTokens *t, const HfFolder *h, const char *made, bool *foun
     if (!fine || !there)
         return fine;
     fine = hf_json(&tokenizer, h, "tokenizer.json", e) && cuts_as_here(tokenizer, h->path, e) &&
-           (*found || make_files(t, tokenizer, h, made, e));
+           make_files(t, tokenizer, h, made, e);
     *found = true;
     json_free(tokenizer);
     return fine;

@@ -118,6 +118,8 @@ static float *read(Source *s, const char *name, size_t rows, size_t columns, Err
         fail(e, "%s: tensor '%s' is not [%zu%s%.0zu] there", l->path, shorter, rows, columns ? ", " : "", columns);
         return NULL;
     }
+    if (table)
+        l->left_out = l->padded - rows;
     float *values = tensor_values(name, rows, columns, e);
     if (values && read_values(l, at, values, rows * (columns ? columns : 1), e))
         return values;

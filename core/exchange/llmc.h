@@ -16,6 +16,7 @@ typedef struct Llmc {
     void *file;
     size_t element; /* bytes of a number */
     size_t context, vocabulary, depth, heads, dim, padded;
+    size_t left_out; /* rows of the table that were read for no token */
 } Llmc;
 
 /* Whether a file begins as such a one does. */

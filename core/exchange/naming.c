@@ -1,6 +1,7 @@
 /* See naming.h. */
 #include "core/exchange/naming.h"
 
+#include "base/file.h"
 #include "base/memory.h"
 
 #include <stdio.h>
@@ -14,12 +15,6 @@ static void naming_name(char name[NAMING_NAME], const char *pattern, size_t bloc
         snprintf(name, NAMING_NAME, "%.*s%zu%s", (int)(mark - pattern), pattern, block, mark + 1);
     else
         snprintf(name, NAMING_NAME, "%s", pattern);
-}
-
-static bool ends_in(const char *name, const char *ending)
-{
-    const size_t size = strlen(name), tail = strlen(ending);
-    return size >= tail && strcmp(name + size - tail, ending) == 0;
 }
 
 /* A tensor of theirs while it is put together or taken apart. */
@@ -76,7 +71,7 @@ static size_t absent_rows(const NamingTable *t, const Tensors *ours, const char 
 {
     char weight[NAMING_NAME];
     snprintf(weight, sizeof weight, "%.*s.weight", (int)(strlen(name) - strlen(".bias")), name);
-    const SafeTensor *map = ends_in(name, ".bias") ? tensors_find(ours, weight) : NULL;
+    const SafeTensor *map = name_ends(name, ".bias") ? tensors_find(ours, weight) : NULL;
     return map ? map->shape[0] : t->dim;
 }
 
@@ -84,7 +79,7 @@ static bool measure(const NamingTable *t, const Tensors *ours, Whole *w, Error *
 {
     for (size_t i = 0; i < w->parts; i++) {
         const SafeTensor *part = tensors_find(ours, w->part[i]);
-        const bool vector = ends_in(w->part[i], ".bias") || strstr(w->part[i], "norm");
+        const bool vector = name_ends(w->part[i], ".bias") || strstr(w->part[i], "norm");
         if (!part && !vector)
             return fail(e, "the model has no '%s'", w->part[i]);
         const size_t columns = part && part->rank == 2 ? part->shape[1] : 0;
@@ -101,7 +96,7 @@ static bool write_one(const NamingTable *t, const Naming *n, size_t block, const
                       Error *e)
 {
     Whole w = whole_of(t, n, block);
-    if (n->optional && !tensors_find(ours, w.part[0]) && !(t->biases && ends_in(w.part[0], ".bias")))
+    if (n->optional && !tensors_find(ours, w.part[0]) && !(t->biases && name_ends(w.part[0], ".bias")))
         return true;
     float *values = measure(t, ours, &w, e) ? tensor_values(w.name, w.all_rows, w.columns, e) : NULL;
     if (!values)
@@ -112,7 +107,7 @@ static bool write_one(const NamingTable *t, const Naming *n, size_t block, const
             move(t, &w, first, w.rows[i], values, (float *)(uintptr_t)part->data, false);
         else
             for (size_t r = 0; r < w.rows[i]; r++)
-                values[first + r] = ends_in(w.part[i], ".bias") ? 0 : 1;
+                values[first + r] = name_ends(w.part[i], ".bias") ? 0 : 1;
     }
     return tensors_add(theirs, w.name, values, their_rows(&w), their_columns(&w), e);
 }

@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "core/run/json.h"
+#include "kernels/attend.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -15,10 +16,13 @@ const char *measure_name(Measure m)
 }
 
 /* Adds what the weights [S] of token i give; w NULL: the same weight for all that it can see. */
-static void add_row(const Maps *m, const float *w, size_t i, double sums[MEASURES])
+static void add_row(const Maps *m, const Attend *how, const float *w, size_t i, double sums[MEASURES])
 {
-    size_t sees = m->causal && i + 1 < m->keys ? i + 1 : m->keys;
-    for (size_t j = 0; j < sees; j++) {
+    const Keys keys = {.length = m->keys};
+    size_t sees = 0;
+    for (size_t j = keys_next(how, keys, i, 0); j < m->keys; j = keys_next(how, keys, i, j + 1))
+        sees++;
+    for (size_t j = keys_next(how, keys, i, 0); j < m->keys; j = keys_next(how, keys, i, j + 1)) {
         double weight = w ? (double)w[j] : 1 / (double)sees;
         sums[MEASURE_PREVIOUS] += j + 1 == i ? weight : 0;
         sums[MEASURE_ITSELF] += j == i ? weight : 0;
@@ -78,10 +82,11 @@ HeadNote describe_head(const Maps *m, size_t layer, size_t head)
 {
     HeadNote n = {.layer = layer, .head = head};
     const float *w = maps_head(m, layer, head);
+    const Attend how = m->sees ? m->sees[layer] : (Attend){.causal = m->causal};
     size_t first = m->causal && m->queries > 1 ? 1 : 0;
     for (size_t i = first; i < m->queries; i++) {
-        add_row(m, w + i * m->keys, i, n.is);
-        add_row(m, NULL, i, n.even);
+        add_row(m, &how, w + i * m->keys, i, n.is);
+        add_row(m, &how, NULL, i, n.even);
     }
     for (Measure k = 0; k < MEASURES; k++) {
         n.is[k] /= (double)(m->queries - first);

@@ -1,6 +1,7 @@
 /* See maps.h. */
 #include "core/inspect/maps.h"
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "core/run/json.h"
 #include "core/run/npy.h"
@@ -36,7 +37,8 @@ static void *weights(Hook *hook, Tape *t, const Parameter *out, const Attend *ho
         return NULL;
     if (!memory_grow(&w->seen, &w->capacity, w->seen_count + 1, sizeof *w->seen, "", NULL))
         return refuse(w, w->seen_count + 1, sizeof *w->seen);
-    Seen now = {.heads = how->heads, .queries = how->longest_query, .keys = how->longest_key, .causal = how->causal};
+    Seen now = {.heads = how->heads, .queries = how->longest_query, .keys = how->longest_key, .how = *how};
+    assert(!how->block || how->pattern != PATTERN_LISTS); /* which are on the device */
     chain_of(now.name, out->name);
     now.weights = t->k->allocate(count * t->k->real);
     if (!now.weights)
@@ -68,7 +70,7 @@ static bool take(MapRecorder *w, const Seen *s, Error *e)
     if (!m) {
         assert(w->count < MAPS);
         m = &w->maps[w->count++];
-        *m = (Maps){.heads = s->heads, .queries = s->queries, .keys = s->keys, .causal = s->causal};
+        *m = (Maps){.heads = s->heads, .queries = s->queries, .keys = s->keys, .causal = s->how.causal};
         memcpy(m->name, s->name, sizeof m->name);
     }
     assert(m->heads == s->heads && m->queries == s->queries && m->keys == s->keys);
@@ -76,6 +78,11 @@ static bool take(MapRecorder *w, const Seen *s, Error *e)
     if (!more)
         return memory_error(e, "attention weights", (m->layers + 1) * count, sizeof *more);
     m->weights = more;
+    Attend *sees = memory_resize(m->sees, m->layers + 1, sizeof *sees);
+    if (!sees)
+        return memory_error(e, "attention weights", m->layers + 1, sizeof *sees);
+    m->sees = sees;
+    sees[m->layers] = s->how;
     more += m->layers++ * count;
     download_floats(k, w->tape->stream, more, s->weights, count);
     for (size_t i = 0; i < count; i++)
@@ -97,8 +104,10 @@ void recorder_close(MapRecorder *w)
 {
     for (size_t i = 0; i < w->seen_count; i++)
         w->tape->k->release(w->seen[i].weights);
-    for (size_t i = 0; i < w->count; i++)
+    for (size_t i = 0; i < w->count; i++) {
         memory_free(w->maps[i].weights);
+        memory_free(w->maps[i].sees);
+    }
     memory_free(w->seen);
     *w = (MapRecorder){0};
 }
@@ -107,7 +116,7 @@ void recorder_close(MapRecorder *w)
 
 char *path_between(const char *file, const char *middle, const char *ending)
 {
-    const char *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file, *dot = strrchr(name, '.');
+    const char *name = path_name(file), *dot = strrchr(name, '.');
     size_t stem = dot && dot != name ? (size_t)(dot - file) : strlen(file);
     size_t size = stem + strlen(middle) + strlen(ending) + 1;
     char *path = memory_get(size, 1);

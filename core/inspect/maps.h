@@ -20,6 +20,7 @@ typedef struct Maps {
     char name[MAPS_NAME];
     size_t layers, heads, queries, keys; /* L, H, T, S */
     bool causal;                         /* a query sees no key after it */
+    Attend *sees;                        /* [L] which keys a query sees; NULL: all, but for `causal` */
     float *weights;                      /* [L,H,T,S] */
     const Labels *query, *key;           /* what stands there; the caller's */
 } Maps;
@@ -34,7 +35,7 @@ static inline const float *maps_head(const Maps *m, size_t layer, size_t head)
 typedef struct Seen {
     char name[MAPS_NAME];
     size_t heads, queries, keys;
-    bool causal;
+    Attend how;
     void *weights; /* reals [H,T,S] */
 } Seen;
 

@@ -71,7 +71,7 @@ static Routes routes_of(Tape *t, Tensor *scores, size_t k, int32_t *expert)
 typedef struct LoadNode {
     Node node;
     Tensor *scores;
-    const int32_t *expert, *start;
+    const int32_t *expert, *start, *scored;
     void *losses, *factors;
     size_t rows;
     const ExpertsOptions *o;
@@ -85,7 +85,7 @@ static void load_loss(Tape *t, Node *node)
     bool add;
     void *d = tensor_gradient(t, n->scores, &add);
     t->k->load_loss_forward(t->stream, n->losses, n->factors, t->state, 0, n->scores->data, n->expert, n->o->load_loss,
-                            n->start, n->rows, positions, n->o->count, n->o->chosen);
+                            n->start, n->scored, n->rows, positions, n->o->count, n->o->chosen);
     t->k->load_loss_backward(t->stream, d, add, t->state, 0, n->factors, n->scores->data, n->start, n->rows, positions,
                              n->o->count);
 }
@@ -97,7 +97,7 @@ static void add_load_loss(Tape *t, Tensor *scores, const int32_t *expert, const 
         return;
     n->losses = tape_reals(t, scores->rows), n->factors = tape_reals(t, rows->rows * o->count);
     n->scores = scores, n->expert = expert, n->o = o;
-    n->start = rows->query_start, n->rows = rows->rows;
+    n->start = rows->query_start, n->scored = t->scored, n->rows = rows->rows;
 }
 
 Tensor *experts_enter(Tape *t, const Experts *x, Tensor *in, const Attend *rows, Routes *routes)

@@ -10,7 +10,8 @@
  *
  * While training, a load loss keeps experts equally busy: `load_loss` E sum over e of f_e P_e for each position, where
  * f_e is e's share of the choices in the position's row, and P_e the mean of its softmax there. Each row has its own
- * (DeepSeek-V3, 2024), so the loss does not depend on how a batch is cut. It is `load_loss` if all are equally busy. */
+ * (DeepSeek-V3, 2024), so the loss does not depend on how a batch is cut. A row counts as much as it has targets, like the
+ * loss itself, whose mean over targets grows by `load_loss` if all are equally busy. */
 #ifndef CORE_NN_EXPERTS_H
 #define CORE_NN_EXPERTS_H
 

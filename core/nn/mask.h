@@ -7,7 +7,7 @@
 
 /* Which keys of its own row a query sees; all 0: all of them. */
 typedef struct KeyMask {
-    size_t window;   /* only the last this many, */
+    size_t window;   /* of those up to its own only the last this many, */
     size_t sinks;    /* and always the first this many; */
     Pattern pattern; /* only those that a rule gives it, */
     size_t block;    /* in blocks of this many keys (0: there is no rule), */

@@ -25,8 +25,10 @@ static double identity(const Parameter *p, size_t row, size_t column) { return (
 static Parameter *talk_new(Parameters *p, size_t heads, const char *prefix, const char *name)
 {
     Parameter *talk = parameters_add(p, ROLE_WEIGHT, heads, heads, "%s.%s.weight", prefix, name);
-    if (talk)
+    if (talk) {
         talk->constant = identity;
+        talk->edge = EDGE_OUT; /* no map of vectors */
+    }
     return talk;
 }
 
@@ -46,6 +48,8 @@ Scoring scoring_new(Parameters *p, const ScoringOptions *o, const char *prefix)
         size_t n = weights->memory;
         s.memory_keys = parameters_add(p, ROLE_WEIGHT, n, o->kv_heads * key_size, "%s.memory.key", prefix);
         s.memory_values = parameters_add(p, ROLE_WEIGHT, n, o->kv_heads * o->value_size, "%s.memory.value", prefix);
+        if (s.memory_keys && s.memory_values)
+            s.memory_keys->edge = s.memory_values->edge = EDGE_OUT; /* rows that are read as they are, as of a table */
     }
     if (score_is_dot(o->score))
         return s;

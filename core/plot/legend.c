@@ -188,7 +188,7 @@ static bool keep(char **label, Buffer *b, Error *e)
 }
 
 /* How much a label says: what curves have in common with others of the same label does not tell them apart. */
-typedef enum Detail { OPTIONS, WITH_SEED, WITH_FOLDER } Detail;
+typedef enum Detail { OPTIONS, WITH_SEED, WITH_FOLDER, WITH_PATH } Detail;
 
 static bool name_curve(Legend *l, const Configs *c, const char *const *runs, size_t curve, Detail detail, Error *e)
 {
@@ -197,10 +197,11 @@ static bool name_curve(Legend *l, const Configs *c, const char *const *runs, siz
     buffer_print(&b, "%s", "");
     if (l->curves > 1) {
         describe(&b, c, c->json[run], detail == WITH_SEED && members(l, c->count, curve) == 1);
-        if (detail == WITH_FOLDER || (detail == WITH_SEED && !b.size)) {
+        if (detail >= WITH_FOLDER || (detail == WITH_SEED && !b.size)) {
             size_t length;
             const char *name = folder_name(runs[run], &length);
-            buffer_print(&b, "%s%.*s", b.size ? ", " : "", (int)length, name);
+            buffer_print(&b, "%s%.*s", b.size ? ", " : "", detail < WITH_PATH ? (int)length : -1,
+                         detail < WITH_PATH ? name : runs[run]);
         }
     }
     return keep(&l->label[curve], &b, e);
@@ -213,7 +214,7 @@ static bool name_all(Legend *l, const Configs *c, const char *const *runs, Error
         fine = name_curve(l, c, runs, i, OPTIONS, e);
     bool *again = memory_get(l->curves, sizeof *again);
     fine = fine && (again || memory_error(e, "labels", l->curves, sizeof *again));
-    for (Detail detail = WITH_SEED; l->curves > 1 && detail <= WITH_FOLDER; detail++) {
+    for (Detail detail = WITH_SEED; l->curves > 1 && detail <= WITH_PATH; detail++) {
         for (size_t i = 0; fine && i < l->curves; i++)
             again[i] = is_taken(l, i) || !l->label[i][0];
         for (size_t i = 0; fine && i < l->curves; i++)

@@ -1,6 +1,6 @@
 /* See page.h.
  *
- *     {"shown": 0, "maps": [{"name": .., "causal": .., "first_query": .., "first_key": ..,
+ *     {"shown": 0, "maps": [{"name": .., "first_query": .., "first_key": ..,
  *                            "queries": [..], "keys": [..], "weights": [layer][head][query][key]}, ..]}
  *
  * Weights have six digits; < is written as an escape, so no token can end the script that holds it. */

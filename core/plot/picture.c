@@ -11,6 +11,7 @@
 #include "core/plot/scripts.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,12 +19,6 @@
 #include <unistd.h>
 
 /* ---- what is asked for */
-
-static bool ends(const char *text, const char *ending)
-{
-    size_t length = strlen(text), size = strlen(ending);
-    return length > size && strcmp(text + length - size, ending) == 0;
-}
 
 /* A length of a size, "8.5cm": where it ends, or NULL where it is none, or no picture is so small. */
 static const char *length_end(const char *text)
@@ -56,8 +51,9 @@ bool picture_sound(const Picture *p, Error *e)
 {
     if (p->out && strchr(p->out, '\n'))
         return fail(e, "the picture's name contains a line end: choose another --out");
-    if (p->out && !p->terminal && !ends(p->out, ".png") && !ends(p->out, ".svg") && !ends(p->out, ".pdf") &&
-        !ends(p->out, ".txt"))
+    const char *rest = p->out && *p->out ? p->out + 1 : ""; /* a name is more than its ending */
+    if (p->out && !p->terminal && !name_ends(rest, ".png") && !name_ends(rest, ".svg") && !name_ends(rest, ".pdf") &&
+        !name_ends(rest, ".txt"))
         return fail(e, "--out %s: expected a name that ends in .png, .svg, .pdf or .txt", p->out);
     if (p->size && !size_sound(p->size))
         return fail(e, "--size '%s': expected a width, or width x height, such as 8.5cm, 16cmx9cm or 900x540", p->size);
@@ -111,9 +107,23 @@ static bool unpack(char **folder, Error *e)
     return done;
 }
 
-/* Where letters are not UTF-8 it would warn of its degree sign each time. */
-static void set_letters(void)
+/* What ends this program waits until the folder is gone. */
+static void hold_stops(sigset_t *before)
 {
+    sigset_t stops;
+    sigemptyset(&stops);
+    sigaddset(&stops, SIGINT);
+    sigaddset(&stops, SIGTERM);
+    sigaddset(&stops, SIGHUP);
+    sigprocmask(SIG_BLOCK, &stops, before);
+}
+
+/* gnuplot is not to wait, and where letters are not UTF-8 it would warn of its degree sign each time. */
+static void prepare(void)
+{
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
     if (unsetenv("LC_ALL") || setenv("LC_CTYPE", "C.UTF-8", 1))
         _exit(1);
 }
@@ -161,7 +171,7 @@ static char *plain_path(const char *path)
 static bool is_cairo(const Picture *p)
 {
     return p->terminal ? strstr(p->terminal, "cairo") != NULL
-                       : p->out && (ends(p->out, ".png") || ends(p->out, ".pdf"));
+                       : p->out && (name_ends(p->out, ".png") || name_ends(p->out, ".pdf"));
 }
 
 /* The data that gnuplot is to read, to be freed with memory_free: p's own, or where fonts lack some of its characters a
@@ -217,7 +227,7 @@ static bool run_script(const Picture *p, const char *gnuplot, const char *folder
     for (size_t i = 0; i < PICTURE_MORE && p->more[i]; i++)
         words[FIXED + i] = p->more[i];
     bool done = data && (script || memory_error(e, "a path", 1, 64));
-    if (done && process_run(gnuplot, words, set_letters, &drawn, noise) != 0) {
+    if (done && process_run(gnuplot, words, prepare, &drawn, noise) != 0) {
         complaint(noise, reason, sizeof reason);
         done = fail(e, "gnuplot could not draw %s from %s: %s", p->out ? p->out : p->script, p->data, reason);
     }
@@ -233,14 +243,17 @@ bool picture_draw(const Picture *picture, Buffer *said, Error *e)
     char gnuplot[4096], size[32], *folder = NULL;
     Picture p = *picture;
     Buffer noise = {0};
+    sigset_t before;
     if (!picture_sound(&p, e))
         return false;
     if (!find(gnuplot, sizeof gnuplot))
         return fail(e, "gnuplot was not found; `make deps` installs it; the data is in %s", p.data);
     suit_terminal(&p, size, sizeof size);
+    hold_stops(&before);
     bool done = unpack(&folder, e) && run_script(&p, gnuplot, folder, &noise, e);
     if (folder && !folder_remove(folder, done ? e : NULL))
         done = false;
+    sigprocmask(SIG_SETMASK, &before, NULL);
     memory_free(folder);
     if (done && said && noise.size)
         buffer_add(said, noise.text, noise.size);

@@ -125,12 +125,15 @@ static void add_coverage(Buffer *b, const TextList *l, const Kind *kinds, size_t
     }
 }
 
-/* learned [kinds] of what is trained on; here and kinds have room for as many */
-static void cover(Buffer *b, const TextSet *t, const TextList *l, const uint64_t *learnt, uint64_t *here, Kind *kinds)
+/* learnt, here and kinds have room for t->kinds */
+static void cover(Buffer *b, const TextSet *t, const TextList *l, uint64_t *learnt, uint64_t *here, Kind *kinds)
 {
     size_t met = 0;
     for (size_t i = 0; i < t->kinds; i++)
-        here[i] = 0;
+        learnt[i] = here[i] = 0;
+    for (size_t i = 0; i < t->count; i++)
+        if (t->list[i].learnt && t->list[i].count && t->list[i].vocabulary == l->vocabulary)
+            count(learnt, &t->list[i]);
     count(here, l);
     for (size_t i = 0; i < t->kinds; i++)
         if (learnt[i] && (int64_t)i != t->unknown)
@@ -145,9 +148,6 @@ bool texts_coverage(Buffer *b, const TextSet *t, Error *e)
     Kind *kinds = memory_get(t->kinds, sizeof *kinds);
     size_t lists = 0;
     bool fine = (learnt && kinds) || memory_error(e, "counts of tokens", t->kinds, 4 * sizeof *learnt);
-    for (size_t i = 0; fine && i < t->count; i++)
-        if (t->list[i].learnt && t->list[i].count)
-            count(learnt, &t->list[i]);
     for (size_t i = 0; fine && i < t->count; i++)
         if (tokens_of(&t->list[i])) {
             cover(b, t, &t->list[i], learnt, here, kinds);

@@ -17,7 +17,8 @@ typedef struct TextList {
     const unsigned char *bytes; /* where tokens are bytes */
     const size_t *start;        /* [count+1] */
     size_t count;
-    bool learnt; /* belongs to what is trained on: tokens are ranked by how often they are there */
+    size_t vocabulary; /* lists of one share their ids */
+    bool learnt;       /* belongs to what is trained on: tokens are ranked by how often they are there */
 } TextList;
 
 typedef struct TextSet {

@@ -209,10 +209,35 @@ void app_own_workers(App *a)
         a->options->workers = 0;
 }
 
+char *app_pictures(const char *run, Error *e)
+{
+    char *folder = path_join(run, "pictures");
+    bool fine = folder || memory_error(e, "a path", strlen(run), 1);
+    if (fine && is_link(folder))
+        fine = fail(e, "%s is a symbolic link, which leads out of the run: say with --out where to draw", folder);
+    if (!fine || !folder_make(folder, e)) {
+        memory_free(folder);
+        folder = NULL;
+    }
+    return folder;
+}
+
+/* A picture's data take the place of those of an earlier one, not of a log or table from which pictures are drawn. */
+static bool is_source(const App *a, const char *path)
+{
+    const Options *o = a->command_line;
+    bool is = !strcmp(path_name(path), "log.tsv") || !strcmp(path_name(path), "sweep.tsv");
+    for (size_t i = 0; !is && i < o->argument_count; i++)
+        is = is_same_file(path, o->arguments[i]);
+    return is;
+}
+
 bool app_draw(const App *a, const Picture *picture, const Buffer *data, Error *e)
 {
     Buffer said = {0};
     bool fine = (!data->failed || fail(e, "out of memory for the data of a picture")) &&
+                (!is_source(a, picture->data) ||
+                 fail(e, "the picture's data would overwrite %s: choose another --out", picture->data)) &&
                 file_write_through(picture->data, data->text, data->size, e) && picture_draw(picture, &said, e);
     if (fine && said.size && !a->options->quiet)
         fprintf(stderr, "%s: gnuplot says: %s", a->kind->name, said.text);

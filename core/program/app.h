@@ -46,8 +46,9 @@ typedef struct AppKind {
     double (*step_tokens)(const App *a);       /* of a step, on average */
     void (*protocol)(const App *a, Buffer *b); /* members of a JSON object, after "split": what a score belongs to */
 
-    /* A new run's folder is there: files of the program's own go in. May be NULL. */
+    /* A new run's folder is there: files of the program's own go in. May be NULL. files: their names, up to a NULL. */
     bool (*begin)(App *a, Error *e);
+    const char *const *files;
     /* Something to read while it learns, into the run's samples. May be NULL. */
     bool (*sample)(App *a, Trainer *trainer, uint64_t step, Error *e);
     /* A figure of the validation part that takes more than a loss, at each evaluation, by all processes; NaN: none this
@@ -62,8 +63,8 @@ typedef struct AppKind {
     bool (*inspect_further)(App *a, Inspection *l, Error *e);
     /* plot: what is trained on and validated with, whole texts of it. */
     bool (*texts)(App *a, TextSet *t, Error *e);
-    /* plot: how a token of the opened model is called. */
-    bool (*name_token)(const App *a, int32_t id, Labels *names, Error *e);
+    /* plot: how a token of the opened model is called, in its table of this name. */
+    bool (*name_token)(const App *a, const char *table, int32_t id, Labels *names, Error *e);
 } AppKind;
 
 /* Which of a program's texts are scored, and how texts make batches. */
@@ -148,6 +149,9 @@ bool app_stored_weights(const App *a, Weights *w, Stream *s, Error *e);
 
 /* These weights alone. */
 bool app_open_weights(const App *a, const Kernels *k, Weights *w, Error *e);
+
+/* RUN/pictures, made where it is not there, to be freed with memory_free; NULL: an Error. */
+char *app_pictures(const char *run, Error *e);
 
 /* Writes the data of a picture to picture->data, where they stay, and draws it; what gnuplot says although it drew goes
  * to standard error. */

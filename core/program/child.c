@@ -65,6 +65,15 @@ void words_free(Words *w)
     *w = (Words){0};
 }
 
+/* The last line that is not empty, of a text that ends there afterwards. */
+static const char *last_of(char *text, size_t size)
+{
+    while (size && text[size - 1] == '\n')
+        text[--size] = 0;
+    const char *end = strrchr(text, '\n');
+    return end ? end + 1 : text;
+}
+
 void child_last_words(char *line, size_t capacity, const char *path)
 {
     char *text = NULL;
@@ -72,11 +81,9 @@ void child_last_words(char *line, size_t capacity, const char *path)
     Error e;
     snprintf(line, capacity, "it printed nothing");
     if (file_exists(path) && file_read(path, &text, &size, &e)) {
-        while (size && text[size - 1] == '\n')
-            text[--size] = 0;
-        const char *last = strrchr(text, '\n');
-        if (size)
-            snprintf(line, capacity, "%s", last ? last + 1 : text);
+        const char *last = last_of(text, size);
+        if (*last)
+            snprintf(line, capacity, "%s", last);
     }
     memory_free(text);
 }
@@ -122,11 +129,13 @@ static int run_words(const Words *w, Buffer *out, Buffer *err)
     return process_run(process_self, (const char *const *)w->word, NULL, out, err);
 }
 
-/* What a process said, without its name. */
-static const char *first_line(const Buffer *err)
+/* What a process said last, without its name. */
+static const char *last_line(Buffer *err)
 {
-    const char *colon = err->size ? strstr(err->text, ": ") : NULL;
-    return colon ? colon + 2 : err->size ? err->text : "it could not be run";
+    if (!err->size)
+        return "it could not be run";
+    const char *line = last_of(err->text, err->size), *colon = strstr(line, ": ");
+    return colon ? colon + 2 : line;
 }
 
 bool child_answer(Buffer *out, const Words *words, const char *about, Error *e)
@@ -134,8 +143,7 @@ bool child_answer(Buffer *out, const Words *words, const char *about, Error *e)
     Buffer err = {0};
     bool fine = run_words(words, out, &err) == 0 && out->size && !out->failed;
     if (!fine) {
-        const char *line = first_line(&err);
-        fail(e, "%s: %.*s", about, (int)strcspn(line, "\n"), line);
+        fail(e, "%s: %s", about, last_line(&err));
         buffer_free(out);
     }
     buffer_free(&err);
@@ -153,10 +161,8 @@ bool cost_ask(Cost *c, const Child *child, const char *path, int *status, Error 
     *status = run_words(&w, &out, &err);
     bool fine = *status == 0 && !out.failed && json_read(&j, out.text ? out.text : "", out.size, "its plan", &why) &&
                 take_cost(c, j) && (!path || file_write(path, out.text, out.size, &why));
-    if (!fine) {
-        const char *line = *status == 0 && why.text[0] ? why.text : first_line(&err);
-        fail(e, "%.*s", (int)strcspn(line, "\n"), line);
-    }
+    if (!fine)
+        fail(e, "%s", *status == 0 && why.text[0] ? why.text : last_line(&err));
     json_free(j);
     buffer_free(&out);
     buffer_free(&err);

@@ -28,6 +28,7 @@ typedef struct Check {
     size_t count, capacity, at; /* at: the next layer of this pass */
     int kind;
     size_t which; /* of the widths */
+    double rate;  /* of all steps, for all widths: the first one's */
     bool first;   /* the pass before training */
     bool failed;
 } Check;
@@ -88,12 +89,18 @@ static bool train(App *a, Check *c, Error *e)
 {
     TrainerOptions options;
     Trainer trainer = {.pool = NULL};
+    LoopOptions loop;
     StepResult now;
+    if (!c->kind && !c->which) {
+        if (!setup_loop(&loop, a->options, a->kind->epoch(a), e))
+            return false;
+        c->rate = schedule_peak(&loop.schedule);
+    }
     bool fine = app_trainer_options(a, &options, true, e) &&
                 trainer_open(&trainer, &options, a->parameters, &a->task, e) &&
                 setup_weights(&trainer, a->options, NULL, NULL, e) && measure_activations(c, &trainer, true, e);
     for (size_t step = 1; fine && step <= c->steps; step++) {
-        fine = trainer_step(&trainer, step, a->options->lr, &now, e);
+        fine = trainer_step(&trainer, step, c->rate, &now, e);
         if (fine && !now.finite)
             fine = fail(e, "--dim %zu: step %zu is not finite: give a lower --lr", a->options->dim, step);
         if (fine && stop_requested())
@@ -198,16 +205,19 @@ static bool read_widths(Check *c, const char *text, Error *e)
 bool coordinates_suit(App *a, Error *e)
 {
     const SharedOptions *o = a->options;
+    const Picture picture = {.out = o->out};
     Check c;
     if (!o->coordinates)
         return true;
+    if (o->dry_run || (options_source(a->command_line, "steps") == FROM_COMMAND_LINE && !o->steps))
+        return fail(e, "--coordinates trains: leave out --dry-run, and give --steps 1 or more");
     if (o->run || o->resume || o->find_lr || o->from || o->weights)
         return fail(e, "--coordinates makes no run and begins from fresh weights: leave out --run, --resume, --from, "
                        "--weights and --find-lr");
     if (o->precision != NUMBER_F32 || o->parametrization || o->base_width)
         return fail(e, "--coordinates compares both parametrizations in f32: leave out --parametrization, --base-width "
                        "and --precision");
-    return read_widths(&c, o->coordinates, e);
+    return read_widths(&c, o->coordinates, e) && (!o->out || picture_sound(&picture, e));
 }
 
 bool coordinates_compare(App *a, bool (*open)(App *a, Error *e), Error *e)

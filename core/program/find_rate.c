@@ -63,14 +63,6 @@ static bool run_ramp(const App *a, Trainer *trainer, Ramp *r, Error *e)
     return true;
 }
 
-/* The rate at its highest, for a --lr of 1. */
-static double peak(const Schedule *schedule)
-{
-    Schedule one = *schedule;
-    one.rate = 1;
-    return one.kind == SCHEDULE_NOAM ? schedule_rate(&one, one.warmup ? one.warmup : 1, -1) : 1;
-}
-
 static bool print_found(const App *a, const Ramp *r, double lr, Error *e)
 {
     const RampStep *end = &r->step[r->count - 1];
@@ -110,7 +102,10 @@ bool find_rate(const App *a, Trainer *trainer, const Schedule *schedule, Error *
                     "no learning rate found: from %.2g to %.2g, the loss falls by no more than the losses of single "
                     "steps vary; more --steps or a larger --batch may show more",
                     r.count ? r.step[0].rate : 0, r.count ? r.step[r.count - 1].rate : 0);
-    fine = fine && print_found(a, &r, r.suggestion / peak(schedule), e) && (!a->options->out || draw(a, &r, e));
+    Schedule one = *schedule;
+    one.rate = 1;
+    fine = fine && print_found(a, &r, r.suggestion / schedule_peak(&one), e) &&
+           (!a->options->out || ranks_own() > 0 || draw(a, &r, e));
     ramp_close(&r);
     return fine;
 }

@@ -140,16 +140,25 @@ static bool number_of(App *a, const char *option, const char *text, size_t *numb
     return true;
 }
 
-/* Every chain's weights: FILE.npy, or where there are several FILE.encoder.npy ... */
+/* Where a chain's weights go, to be freed with memory_free: FILE.npy, or where there are several FILE.encoder.npy ...
+ * NULL: an Error. */
+static char *npy_path(const Inspection *l, const Maps *m, Error *e)
+{
+    char middle[MAPS_NAME + 1];
+    snprintf(middle, sizeof middle, ".%s", m->name);
+    char *path = path_between(l->options->npy, l->recorder.count > 1 ? middle : "", ".npy");
+    if (!path)
+        memory_error(e, "a path", strlen(l->options->npy), 1);
+    return path;
+}
+
 static bool write_weights(Inspection *l, Error *e)
 {
     bool fine = true;
     for (size_t i = 0; fine && i < l->recorder.count; i++) {
         const Maps *m = &l->recorder.maps[i];
-        char middle[MAPS_NAME + 1];
-        snprintf(middle, sizeof middle, ".%s", m->name);
-        char *path = path_between(l->options->npy, l->recorder.count > 1 ? middle : "", ".npy");
-        fine = path ? maps_write(m, path, e) : memory_error(e, "a path", strlen(l->options->npy), 1);
+        char *path = npy_path(l, m, e);
+        fine = path && maps_write(m, path, e);
         memory_free(path);
     }
     return fine;
@@ -168,10 +177,9 @@ static const char *file_of(const App *a)
 static char *data_path(const App *a, Error *e)
 {
     const char *out = file_of(a);
-    char *folder = out ? NULL : run_file(a->run, "pictures");
-    bool made = folder && folder_make(folder, e);
-    char *path = out ? path_between(out, "", ".tsv") : folder && made ? path_join(folder, "heads.tsv") : NULL;
-    if (!path && (out || !folder || made))
+    char *folder = out ? NULL : app_pictures(a->run->path, e);
+    char *path = out ? path_between(out, "", ".tsv") : folder ? path_join(folder, "heads.tsv") : NULL;
+    if (!path && (out || folder))
         memory_error(e, "a path", 1, 64);
     memory_free(folder);
     if (path && out && strcmp(path, out) == 0) {
@@ -277,22 +285,31 @@ static bool show(App *a, Inspection *l, Error *e)
 static bool say(App *a, Inspection *l, Error *e)
 {
     Buffer b = {0};
+    char *npy = NULL;
     if (l->table.failed || l->json.failed)
         return fail(e, "out of memory for descriptions of heads");
     if (!a->options->json) {
         fputs(l->table.size ? l->table.text : "", stdout);
+        if (!l->table.size && !is_drawn(a) && !l->options->npy && !l->options->html && !a->options->quiet)
+            fprintf(stderr,
+                    "%s: nothing was asked for: give --out FILE to draw (-: in the terminal), --html FILE, --npy FILE, "
+                    "--describe or --json\n",
+                    a->kind->name);
         return true;
     }
+    if (l->options->npy && !(npy = npy_path(l, l->shown, e)))
+        return false;
     json_add_text(&b, "maps", l->shown->name);
     json_add_member(&b, "layers", (double)l->shown->layers);
     json_add_member(&b, "heads_each", (double)l->shown->heads);
     maps_json(&b, l->shown);
     if (l->json.size)
         buffer_print(&b, ", %s", l->json.text);
-    const char *const written[][2] = {{"picture", file_of(a)}, {"npy", l->options->npy}, {"html", l->options->html}};
+    const char *const written[][2] = {{"picture", file_of(a)}, {"npy", npy}, {"html", l->options->html}};
     for (size_t i = 0; i < sizeof written / sizeof *written; i++)
         if (written[i][1])
             json_add_text(&b, written[i][0], written[i][1]);
+    memory_free(npy);
     return json_print_members(&b, e);
 }
 
@@ -302,6 +319,8 @@ bool app_heads(App *a, Error *e)
     Inspection l = {.options = v, .where = {.from = v->from, .most = v->show}};
     const Picture picture = {.out = file_of(a), .size = a->options->size, .terminal = a->options->terminal};
     bool fine = picture_sound(&picture, e) || app_misused(a);
+    if (fine && v->rollout && (v->describe || !is_drawn(a)))
+        fine = fail(e, "--rollout draws: give --out FILE or --terminal, and leave out --describe") || app_misused(a);
     if (fine && a->options->json && is_drawn(a) && !file_of(a))
         fine = fail(e, "--json prints the picture's file name: give one with --out") || app_misused(a);
     fine = fine && number_of(a, "layer", v->layer, &l.where.layer, e) &&

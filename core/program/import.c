@@ -87,7 +87,7 @@ bool import_run(Import *m, App *a, const char *asks, bool (*read)(Import *m, Err
         return fail(e, "which model? %s", asks) || app_misused(a);
     if (!a->options->out)
         return fail(e, "where to? Give --out RUN") || app_misused(a);
-    if (!run_may_begin(a->options->out, e))
+    if (!run_may_begin(a->options->out, a->kind->files, e))
         return false;
     if ((size_t)snprintf(m->beside, sizeof m->beside, "%s.import", a->options->out) >= sizeof m->beside)
         return fail(e, "--out %s: too long", a->options->out);

@@ -44,7 +44,8 @@ bool app_info(App *a, Error *e)
 {
     TrainerOptions options;
     TrainerPlan plan;
-    if ((a->options->run && !app_open_run(a, a->options->run, false, e)) || !a->kind->open_model(a, e))
+    if ((a->options->run && !app_open_run(a, a->options->run, false, e)) ||
+        !setup_device(a->command_line, a->options, e) || !a->kind->open_model(a, e))
         return false;
     const Demand demand = {&plan, &options, a->parameters};
     if (!app_trainer_options(a, &options, true, e) || !trainer_plan(&plan, &options, a->parameters, &a->task, e))

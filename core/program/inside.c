@@ -1,6 +1,7 @@
 /* See subjects.h: what is inside a model, and what a loss makes of its targets. */
 #include "core/program/subjects.h"
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "core/inspect/labels.h"
 #include "core/nn/positions.h"
@@ -44,12 +45,6 @@ static bool inside_open(Inside *in, App *a, Error *e)
     return app_open_run(a, a->options->run, false, e) && a->kind->open_model(a, e) && inside_read(in, a, e);
 }
 
-static bool ends(const char *name, const char *ending)
-{
-    size_t length = strlen(name), size = strlen(ending);
-    return length >= size && strcmp(name + length - size, ending) == 0;
-}
-
 /* ---- positions */
 
 static bool add_positions(Drawing *d, const char *name, const float *value, size_t rows, size_t columns, Error *e)
@@ -69,7 +64,7 @@ static bool add_positions(Drawing *d, const char *name, const float *value, size
 static bool is_bias(const Parameters *p, size_t i, const char *first)
 {
     const char *name = p->list[i]->name;
-    return ends(name, ".distance_bias") && strncmp(name, first, strcspn(first, ".") + 1) == 0;
+    return name_ends(name, ".distance_bias") && strncmp(name, first, strcspn(first, ".") + 1) == 0;
 }
 
 /* factor [count]: what a bias makes of weights, exp(bias), of the most that it makes of any; a bias every `stride`. */
@@ -88,7 +83,8 @@ static bool add_biases(App *a, Drawing *d, Inside *in, size_t first, Error *e)
     const Parameters *p = a->parameters;
     const Parameter *one = p->list[first];
     const size_t count = one->shape[0], heads = one->shape[1];
-    const bool both = count > a->options->context; /* keys ahead have biases, too */
+    const size_t reach = a->options->context + a->options->memory;
+    const bool both = count > reach; /* keys ahead have biases, too */
     size_t layers = 0, row = 0;
     char title[64];
     for (size_t i = first; i < p->count; i++)
@@ -110,7 +106,7 @@ static bool add_biases(App *a, Drawing *d, Inside *in, size_t first, Error *e)
                                  .value = value,
                                  .rows = layers * heads,
                                  .columns = count,
-                                 .first_column = both ? 1 - (double)a->options->context : 0});
+                                 .first_column = both ? 1 - (double)reach : 0});
     d->parts++;
     memory_free(value);
     return true;
@@ -122,7 +118,7 @@ static bool draw_own_positions(App *a, Drawing *d, Inside *in, Error *e)
     bool fine = true, computed = false;
     for (size_t i = 0; fine && i < p->count; i++) {
         const Parameter *one = p->list[i];
-        if (!ends(one->name, "position_embedding.weight") || (computed && one->role == ROLE_CONSTANT))
+        if (!name_ends(one->name, "position_embedding.weight") || (computed && one->role == ROLE_CONSTANT))
             continue;
         weights_get(&in->weights, in->stream, one, in->value);
         computed = computed || one->role == ROLE_CONSTANT;
@@ -130,10 +126,11 @@ static bool draw_own_positions(App *a, Drawing *d, Inside *in, Error *e)
                              one->shape[1], e);
     }
     for (size_t i = 0, last = p->count; fine && i < p->count; i++)
-        if (ends(p->list[i]->name, ".distance_bias") && (last == p->count || !is_bias(p, i, p->list[last]->name)))
+        if (name_ends(p->list[i]->name, ".distance_bias") && (last == p->count || !is_bias(p, i, p->list[last]->name)))
             fine = add_biases(a, d, in, last = i, e);
-    return fine && (d->parts ||
-                    fail(e, "the model of the run %s has neither position vectors nor distance biases", a->run->path));
+    return fine &&
+           (d->parts ||
+            fail(e, "the model of the run %s has neither position vectors nor a bias for each distance", a->run->path));
 }
 
 /* Sinusoids, which need no run: [context, dim]. */
@@ -173,7 +170,7 @@ static bool add_tokens(App *a, Drawing *d, const Inside *in, const Parameter *p,
     double *table = memory_get(rows * columns, sizeof *table);
     bool fine = table || memory_error(e, "a table of tokens", rows * columns, sizeof *table);
     for (size_t i = 0; fine && i < rows; i++)
-        fine = a->kind->name_token(a, (int32_t)i, &names, e);
+        fine = a->kind->name_token(a, p->name, (int32_t)i, &names, e);
     for (size_t i = 0; fine && i < rows * columns; i++)
         table[i] = (double)in->value[i];
     char title[160];
@@ -193,9 +190,9 @@ static bool is_of_tokens(const char *name)
     static const char *const others[] = {"position_embedding.weight", "segment_embedding.weight",
                                          "ngram_embedding.weight"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (ends(name, others[i]))
+        if (name_ends(name, others[i]))
             return false;
-    return ends(name, "embedding.weight");
+    return name_ends(name, "embedding.weight");
 }
 
 bool draw_embeddings(App *a, Drawing *d, Error *e)
@@ -224,7 +221,7 @@ bool print_spans(const App *a, Error *e)
     const bool fine = inside_read(&in, a, e);
     for (size_t i = 0; fine && i < a->parameters->count; i++) {
         const Parameter *p = a->parameters->list[i];
-        if (!ends(p->name, ".attention.span"))
+        if (!name_ends(p->name, ".attention.span"))
             continue;
         weights_get(&in.weights, in.stream, p, in.value);
         printf("%s of heads, in positions:", p->name);
@@ -290,10 +287,9 @@ static bool classes_of(App *a, size_t *classes, Error *e)
 {
     if (!a->kind->open_model(a, e))
         return false;
-    const Parameter *logits = parameters_find(a->parameters, "logits.weight");
-    for (size_t i = 0; !logits && i < a->parameters->count; i++) /* tied */
-        logits = a->parameters->list[i]->role == ROLE_TABLE ? a->parameters->list[i] : NULL;
-    *classes = logits ? logits->shape[0] : 0;
+    *classes = 0;
+    for (size_t side = 0; !*classes && side < a->task.sides; side++)
+        a->kind->vocabulary(a, side, classes);
     return *classes > 1 || fail(e, "a model of %zu classes has no labels to smooth", *classes);
 }
 

@@ -118,6 +118,16 @@ static bool experts_suit(const SharedOptions *o, Error *e)
            fail(e, "--experts does not support --parametrization mup, which knows no router");
 }
 
+/* The gradient of what a later block reads waits until its own block runs backward; a tape has SPACE_BLOCKS places. */
+static bool skips_suit(const SharedOptions *o, Error *e)
+{
+    enum { MOST = 960, SPARE = 32 };
+    _Static_assert(MOST / 2 + SPARE <= SPACE_BLOCKS, "a gradient for each block of the earlier half");
+    const size_t blocks = o->depth * (o->loops ? o->loops : 1);
+    return o->skip != SKIP_UNET || blocks <= MOST ||
+           fail(e, "--skip unet supports %d blocks at most, not %zu: give less --depth or --loops", MOST, blocks);
+}
+
 bool network_suits(const SharedOptions *o, Error *e)
 {
     if (!o->head_size && o->dim % o->heads)
@@ -156,10 +166,8 @@ bool network_suits(const SharedOptions *o, Error *e)
     if (o->macaron && o->norm == NORM_PARALLEL)
         return fail(e, "--macaron has branches one after another, --norm parallel has them side by side: give another "
                        "--norm");
-    if (o->skip_blocks && !stack_can_skip(o->skip_blocks, o->depth))
-        return fail(e, "--skip-blocks '%s': expected numbers of blocks, such as 1,3, from 0 to %zu", o->skip_blocks,
-                    o->depth - !!o->depth);
-    return attention_suits(o, e) && mask_suits(o, e) && experts_suit(o, e) && memory_suits(o, e) && mup_suits(o, e);
+    return attention_suits(o, e) && mask_suits(o, e) && skips_suit(o, e) && experts_suit(o, e) && memory_suits(o, e) &&
+           mup_suits(o, e);
 }
 
 /* How many times as wide as the base of --parametrization mup; 1 without it. */
@@ -182,51 +190,57 @@ size_t network_ff(size_t ff, size_t dim, bool gate)
     return ff ? ff : gate ? (thirds < part ? thirds : thirds / part * part) : 4 * dim;
 }
 
+bool network_can_skip(const SharedOptions *o, size_t depth, Error *e)
+{
+    return !o->skip_blocks || stack_can_skip(o->skip_blocks, depth) ||
+           fail(e, "--skip-blocks '%s': expected numbers of blocks, such as 1,3, from 0 to %zu", o->skip_blocks,
+                depth - !!depth);
+}
+
 BlockOptions network_block(const SharedOptions *o)
 {
     size_t key_size = o->head_size ? o->head_size : o->dim / o->heads;
-    return (BlockOptions){
-        .attention = {.dim = o->dim,
-                      .heads = o->heads,
-                      .kv_heads = o->kv_heads,
-                      .key_size = key_size,
-                      .value_size = o->value_size ? o->value_size : key_size,
-                      .key_wider = o->head_size ? 1 : wider(o),
-                      .bias = o->bias,
-                      .qk_norm = o->qk_norm,
-                      .qk_cosine = o->qk_norm_kind,
-                      .value_residual = o->value_residual,
-                      .composed = o->attention == ATTENTION_COMPOSED,
-                      .score = (Score)o->score,
-                      .weights = {.cap = o->score_cap,
-                                  .talking = o->talking_heads,
-                                  .top = o->top_keys,
-                                  .sigmoid = o->sigmoid_attention ? reach_of(o) : 0,
-                                  .memory = o->memory_keys},
-                      .sink = o->sink_score,
-                      .gate = o->value_gate,
-                      .dropout = o->attention_dropout,
-                      .rotary = {.context = o->positions == POSITIONS_ROTARY ? reach_of(o) : 0,
-                                 .base = o->rotary_base,
-                                 .share = o->rotary_share,
-                                 .stretch = o->rotary_stretch,
-                                 .ntk = o->rotary_scaling},
-                      .distances = {.kind = (DistanceKind)o->distances,
-                                    .reach = reach_of(o) - 1,
-                                    .heads = o->alibi_heads,
-                                    .span_ramp = o->adaptive_span,
-                                    .span_loss = o->span_loss /
-                                                 (o->r_drop > 0 ? 2 : 1)}}, /* r-drop reads a batch twice */
-        .ff = network_ff(o->ff, o->dim, o->gate),
-        .activation = (Activation)o->activation,
-        .gate = o->gate,
-        .experts = {.count = o->experts, .chosen = chosen_experts(o), .load_loss = o->load_loss},
-        .norm = (NormPlacement)o->norm,
-        .norm_kind = (NormKind)o->norm_kind,
-        .macaron = o->macaron,
-        .dropout = o->dropout,
-        .branch_dropout = o->branch_dropout,
-        .ff_dropout = o->ff_dropout};
+    const double passes = (o->loops ? (double)o->loops : 1) * (o->r_drop > 0 ? 2 : 1); /* of a step through a block */
+    return (BlockOptions){.attention = {.dim = o->dim,
+                                        .heads = o->heads,
+                                        .kv_heads = o->kv_heads,
+                                        .key_size = key_size,
+                                        .value_size = o->value_size ? o->value_size : key_size,
+                                        .key_wider = o->head_size ? 1 : wider(o),
+                                        .bias = o->bias,
+                                        .qk_norm = o->qk_norm,
+                                        .qk_cosine = o->qk_norm_kind,
+                                        .value_residual = o->value_residual,
+                                        .composed = o->attention == ATTENTION_COMPOSED,
+                                        .score = (Score)o->score,
+                                        .weights = {.cap = o->score_cap,
+                                                    .talking = o->talking_heads,
+                                                    .top = o->top_keys,
+                                                    .sigmoid = o->sigmoid_attention ? reach_of(o) : 0,
+                                                    .memory = o->memory_keys},
+                                        .sink = o->sink_score,
+                                        .gate = o->value_gate,
+                                        .dropout = o->attention_dropout,
+                                        .rotary = {.context = o->positions == POSITIONS_ROTARY ? reach_of(o) : 0,
+                                                   .base = o->rotary_base,
+                                                   .share = o->rotary_share,
+                                                   .stretch = o->rotary_stretch,
+                                                   .ntk = o->rotary_scaling},
+                                        .distances = {.kind = (DistanceKind)o->distances,
+                                                      .reach = reach_of(o) - 1,
+                                                      .heads = o->alibi_heads,
+                                                      .span_ramp = o->adaptive_span,
+                                                      .span_loss = o->span_loss / passes}},
+                          .ff = network_ff(o->ff, o->dim, o->gate),
+                          .activation = (Activation)o->activation,
+                          .gate = o->gate,
+                          .experts = {.count = o->experts, .chosen = chosen_experts(o), .load_loss = o->load_loss},
+                          .norm = (NormPlacement)o->norm,
+                          .norm_kind = (NormKind)o->norm_kind,
+                          .macaron = o->macaron,
+                          .dropout = o->dropout,
+                          .branch_dropout = o->branch_dropout,
+                          .ff_dropout = o->ff_dropout};
 }
 
 Ngrams network_ngrams(const SharedOptions *o, size_t side)

@@ -10,6 +10,9 @@
 /* Whether they go together. */
 bool network_suits(const SharedOptions *o, Error *e);
 
+/* Whether --skip-blocks names blocks of the deepest stack. */
+bool network_can_skip(const SharedOptions *o, size_t depth, Error *e);
+
 /* What the options say of all parameters, before a model is built. */
 void network_prepare(Parameters *p, const SharedOptions *o);
 

@@ -76,10 +76,11 @@ static bool choose_files(Plot *p, Error *e)
         return app_misused(p->a);
     char name[32];
     snprintf(name, sizeof name, "%s.png", p->subject ? p->subject->name : "loss");
-    char *folder = p->runs ? path_join(p->run[0], "pictures") : memory_string(".");
-    char *file = !folder ? NULL : asked.out ? memory_string(asked.out) : path_join(folder, name);
+    char *folder = asked.out || !p->runs ? memory_string(".") : app_pictures(p->run[0], e);
+    if (!folder)
+        return asked.out || !p->runs ? memory_error(e, "a path", 1, 64) : false;
+    char *file = asked.out ? memory_string(asked.out) : path_join(folder, name);
     bool fine = file || memory_error(e, "a path", 1, 64);
-    fine = fine && (asked.out || folder_make(folder, e));
     p->data = fine ? path_between(file, "", ".tsv") : NULL;
     fine = fine && (p->data || memory_error(e, "a path", 1, strlen(file)));
     if (fine && strcmp(p->data, file) == 0)
@@ -103,7 +104,7 @@ static bool choose_panels(Plot *p, Error *e)
     p->panels = strcmp(what, "all") == 0 ? memory_string(all.size ? all.text : "loss") : memory_string(what);
     bool fine = (p->panels && !all.failed) || memory_error(e, "the names of panels", 1, 64);
     buffer_free(&all);
-    for (char *at = fine ? p->panels : ""; fine && *at;) {
+    for (char *at = fine ? p->panels : ""; fine && (*at || at == p->panels);) {
         size_t length = strcspn(at, ", "), i = 0;
         while (i < sizeof names / sizeof *names && (strlen(names[i]) != length || strncmp(names[i], at, length)))
             i++;
@@ -278,6 +279,24 @@ static bool wait_for_more(Plot *p, bool *going, Error *e)
     return true;
 }
 
+/* Whether the first run's log has numbers of all panels: those of evaluations come late. */
+static bool has_panels(const Plot *p)
+{
+    Buffer has = {0};
+    curve_panels(&has, &p->log[0]);
+    bool all = true;
+    for (const char *at = p->panels; all && *at; at += *at == ' ') {
+        const size_t length = strcspn(at, " ");
+        const char *found = has.size ? has.text : "";
+        while (*found && strncmp(found, at, length) != 0)
+            found += strcspn(found, " ") + (found[strcspn(found, " ")] == ' ');
+        all = *found;
+        at += length;
+    }
+    buffer_free(&has);
+    return all;
+}
+
 /* Draws while the first run is trained, and once more when it is not. */
 static bool watch(Plot *p, Error *e)
 {
@@ -287,7 +306,9 @@ static bool watch(Plot *p, Error *e)
     for (;;) {
         if (!read_logs(p, &empty, e) || (empty && last))
             return false;
-        if (!empty && !draw(p, e))
+        if (!empty && !choose_panels(p, e))
+            return false;
+        if (!empty && (last || has_panels(p)) && !draw(p, e))
             return stop_requested();
         if (finished && !p->a->options->quiet)
             fprintf(stderr, "%s: the run %s is not training now, so there is nothing to wait for\n", p->a->kind->name,

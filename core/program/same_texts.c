@@ -31,6 +31,14 @@ double text_number(const void *bytes, size_t size)
     return (double)strtoull(sum.text, NULL, 16);
 }
 
+bool each_suits(App *a, Error *e)
+{
+    const SharedOptions *o = a->options;
+    const char *other = o->json ? "json" : o->against ? "against" : o->dump_logits ? "dump-logits" : NULL;
+    return !o->each || !other ||
+           fail(e, "--each prints what each text adds, instead of the score: leave out --%s", other) || app_misused(a);
+}
+
 bool each_print(const Each *t, Error *e)
 {
     Buffer b = {0};
@@ -114,8 +122,10 @@ bool each_of_run(Each *other, const Each *own, const App *a, const char *run, Er
 void versus_print(const Versus *v)
 {
     printf("%s: %s %.4f on the same texts; difference %+.4f", v->run, v->figure, v->other, v->difference);
-    if (isnan(v->p))
+    if (isnan(v->p) && v->difference == 0)
         printf(": no text tells the two apart\n");
+    else if (isnan(v->p))
+        printf(": too few texts for a test\n");
     else
         printf(" (%+.4f to %+.4f), p = %.4f\n  %s\n", v->low, v->high, v->p, v->test);
 }

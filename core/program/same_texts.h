@@ -18,6 +18,9 @@ void each_free(Each *t);
 /* A number that tells a text from others. */
 double text_number(const void *bytes, size_t size);
 
+/* Whether --each is not given with what prints or writes something else. */
+bool each_suits(App *a, Error *e);
+
 /* A heading and a line for each text, on standard output. */
 bool each_print(const Each *t, Error *e);
 
@@ -29,7 +32,7 @@ typedef struct Versus {
     const char *run, *figure; /* the other one; what a score is called: "bits per byte" */
     double own, other;
     double difference, low, high; /* own - other, and its 95 % interval */
-    double p;                     /* NaN: nothing differs */
+    double p;                     /* NaN: nothing differs, or texts are too few */
     char test[160];               /* how p was found */
 } Versus;
 

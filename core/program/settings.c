@@ -225,6 +225,13 @@ bool settings_begin_with(const Run *run, Options *o, const char *const *but, boo
                         given.text, run->path, text);
         buffer_free(&given);
     }
+    for (size_t i = 0; fine && *ours && i < o->count; i++) { /* what the run was not given is not a preset's either */
+        OptionState *state = &o->states[i];
+        const char *name = state->row->name;
+        if (state->row->class == OPTION_MODEL && !state->standard && state->source != FROM_COMMAND_LINE &&
+            !json_get(model, name) && !is_among(but, name))
+            fine = options_lack(state, NULL, e);
+    }
     json_free(json);
     memory_free(path);
     return fine;

@@ -124,7 +124,7 @@ static bool fix_rate(Options *options, const SharedOptions *o, Error *e)
 bool setup_fix(Options *options, const SharedOptions *o, const Parameters *p, const Task *task, size_t steps_an_epoch,
                Error *e)
 {
-    return fix_rate(options, o, e) && (!steps_rule(options, o) || fix(options, "epochs", 0, e)) &&
+    return fix_rate(options, o, e) && (!steps_rule(options, o) || options_mean(options, "epochs", "0", e)) &&
            (o->workers || fix(options, "workers", workers(o, p, task, true), e)) &&
            (o->decay_steps || fix(options, "decay-steps", o->epochs ? o->epochs * steps_an_epoch : o->steps, e));
 }

@@ -75,6 +75,10 @@ static bool add_schedules(App *a, Drawing *d, bool all, Error *e)
     d->more[0] = "rate";
     d->more[1] = "step";
     d->more[2] = logs[o->log];
+    if (!all && s.kind == SCHEDULE_PLATEAU && !o->quiet)
+        fprintf(stderr,
+                "%s: when --schedule plateau halves the rate depends on evaluations: the picture has no halving\n",
+                a->kind->name);
     if (!all)
         return add_rates(d, &s, steps, o->minutes > 0, "", e);
     static const char *const names[] = {"constant", "linear", "cosine", "noam"}; /* names of more do not fit */

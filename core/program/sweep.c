@@ -133,6 +133,27 @@ static bool print_result(const Sweep *s, Error *e)
     return failed < s->plan.count || fail(e, "%s: no run could be trained; their rows say why", s->folder);
 }
 
+/* --dry-run: the names of the runs that it would train. */
+static bool print_waiting(const Sweep *s, Error *e)
+{
+    Buffer b = {0};
+    const bool json = s->a->options->json;
+    if (json) {
+        json_add_text(&b, "sweep", s->folder);
+        json_add_member(&b, "runs", (double)s->plan.count);
+        json_open(&b, "to_train", '[');
+    }
+    for (size_t i = 0; i < s->plan.count; i++)
+        if (s->item[i].state == WAITING && json)
+            json_add_text(&b, NULL, s->plan.run[i].name);
+        else if (s->item[i].state == WAITING)
+            buffer_print(&b, "%s\n", s->plan.run[i].name);
+    if (!json)
+        return app_print(&b, e);
+    buffer_print(&b, "]");
+    return json_print_members(&b, e);
+}
+
 bool app_sweep(App *a, Error *e)
 {
     Sweep s = {.a = a, .lock = -1, .cores = processors_allowed(), .progress = progress_open(stderr, a->options->quiet)};
@@ -140,7 +161,9 @@ bool app_sweep(App *a, Error *e)
     bool fine = sweep_open(&s, e) && find_costs(&s, e) && (!known || sweep_read_known(&s, known, e)) &&
                 (a->options->dry_run || sweep_keep_file(&s, e)) && print_demand(&s, e);
     sweep_unlock(&s); /* the folder, its file and the costs are there */
-    if (fine && !a->options->dry_run)
+    if (fine && a->options->dry_run)
+        fine = print_waiting(&s, e);
+    else if (fine)
         fine = sweep_train(&s, e) && sweep_write_table(&s, e) && print_result(&s, e);
     progress_close(&s.progress);
     sweep_close(&s);

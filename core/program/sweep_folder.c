@@ -162,7 +162,7 @@ bool sweep_keep_file(const Sweep *s, Error *e)
 /* runs/NAME of FOLDER/NAME.ENDING */
 static char *standard_folder(const char *file)
 {
-    const char *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file, *dot = strrchr(name, '.');
+    const char *name = path_name(file), *dot = strrchr(name, '.');
     Buffer b = {0};
     buffer_print(&b, "runs/%.*s", (int)(dot && dot > name ? (size_t)(dot - name) : strlen(name)), name);
     char *path = b.failed ? NULL : memory_string(b.text);

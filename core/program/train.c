@@ -64,7 +64,8 @@ static bool keep_changes(const App *a, Error *e)
 
 static bool open_new(App *a, Error *e)
 {
-    if (a->options->run && !a->options->dry_run && ranks_own() == 0 && !run_may_begin(a->options->run, e))
+    if (a->options->run && !a->options->dry_run && ranks_own() == 0 &&
+        !run_may_begin(a->options->run, a->kind->files, e))
         return false; /* now, not when all data are read */
     if (!app_data(a) && !a->options->preset && !options_preset(a->command_line, a->kind->built_in_preset, e))
         return false;
@@ -73,11 +74,18 @@ static bool open_new(App *a, Error *e)
 }
 
 /* From the newest whole checkpoint. */
+static bool given(const App *a, const char *option)
+{
+    return options_source(a->command_line, option) == FROM_COMMAND_LINE;
+}
+
 static bool go_on(Training *t, Error *e)
 {
-    const Loop *l = &t->loop;
-    if (!loop_resume(&t->loop, e) || (ranks_own() == 0 && !run_samples_cut(t->a->run, l->at.step, e)))
+    Loop *l = &t->loop;
+    if (!loop_resume(l, e) || (ranks_own() == 0 && !run_samples_cut(t->a->run, l->at.step, e)))
         return false;
+    if (given(t->a, "lr")) /* that rate, not what a plateau has made of another */
+        l->at.halved = 0;
     if (l->damaged.text[0])
         fprintf(stderr, "%s: continuing from step %llu, because %s\n", t->a->kind->name, (unsigned long long)l->at.step,
                 l->damaged.text);
@@ -118,7 +126,7 @@ static bool begin(Training *t, Error *e)
     if (ranks_own() > 0)
         return begin_weights(t, e) && loop_begin(&t->loop, e);
     bool fine = begin_weights(t, e) && (a->options->run || run_default_path(&path, a->kind->name, e)) &&
-                run_create(&a->run, a->options->run ? a->options->run : path, e);
+                run_create(&a->run, a->options->run ? a->options->run : path, a->kind->files, e);
     memory_free(path);
     if (!fine)
         return false;
@@ -235,11 +243,6 @@ static bool train(Training *t, Error *e)
         fprintf(stderr, "stopped and saved; continue with: %s train --resume %s\n",
                 program_called(a->command_line->program), a->run->path);
     return print_result(t, a->options->json, e);
-}
-
-static bool given(const App *a, const char *option)
-{
-    return options_source(a->command_line, option) == FROM_COMMAND_LINE;
 }
 
 /* What a run begins with is asked for once, where it begins. */

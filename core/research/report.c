@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 typedef enum Column { LABEL, SEEDS, MEAN, SD, DIFFERENCE, WELCH, PAIRED, NEEDED, COLUMNS } Column;
@@ -25,15 +26,15 @@ static int decimals_of(const Comparison *c)
     return (int)fmax(0, fmin(8, digits));
 }
 
-static void add_p(Buffer *b, double p)
+static void add_p(Buffer *b, double p, ReportFormat format)
 {
     if (p < 0.0001)
-        buffer_print(b, "< 0.0001");
+        buffer_print(b, format == REPORT_LATEX ? "$<$ 0.0001" : "< 0.0001");
     else
         buffer_print(b, p < 0.001 ? "%.4f" : "%.3f", p);
 }
 
-/* Text that LaTeX would read as a command. */
+/* Text that LaTeX would read as a command, or show as another sign. */
 static void add_escaped(Buffer *b, const char *text)
 {
     for (; *text; text++)
@@ -41,6 +42,9 @@ static void add_escaped(Buffer *b, const char *text)
         case '\\': buffer_print(b, "\\textbackslash{}"); break;
         case '~': buffer_print(b, "\\textasciitilde{}"); break;
         case '^': buffer_print(b, "\\textasciicircum{}"); break;
+        case '<': buffer_print(b, "\\textless{}"); break;
+        case '>': buffer_print(b, "\\textgreater{}"); break;
+        case '|': buffer_print(b, "\\textbar{}"); break;
         case '_':
         case '%':
         case '&':
@@ -113,11 +117,11 @@ static void add_cell(Buffer *b, const Comparison *c, const Group *g, Column colu
         break;
     case WELCH:
         if (!isnan(g->welch_p))
-            add_p(b, g->welch_p);
+            add_p(b, g->welch_p, format);
         break;
     case PAIRED:
         if (!isnan(g->paired_p))
-            add_p(b, g->paired_p);
+            add_p(b, g->paired_p, format);
         break;
     case NEEDED:
         if (g->needed)
@@ -177,16 +181,21 @@ static void add_line(Buffer *b, const Comparison *c, const Group *g, ReportForma
 /* What the columns are. start: what a line begins with. */
 static void add_words(Buffer *b, const Comparison *c, const char *start)
 {
-    size_t compared = 0;
-    for (size_t i = 0; i < c->groups; i++)
+    size_t compared = 0, paired = 0;
+    for (size_t i = 0; i < c->groups; i++) {
         compared += isnan(c->group[i].welch_p) ? 0 : 1;
+        paired += isnan(c->group[i].paired_p) ? 0 : 1;
+    }
+    char and[32] = "";
+    if (paired && paired != compared)
+        snprintf(and, sizeof and, " and %zu", paired);
     buffer_print(b, "%smean ± its 95 %% interval%s\n", start,
                  c->groups > 1 ? "; difference, with its 95 % interval" : "");
     if (compared)
         buffer_print(b,
-                     "%sp: Welch's test; p, paired: over the seeds that both groups have; Holm's correction for %zu "
+                     "%sp: Welch's test; p, paired: over the seeds that both groups have; Holm's correction for %zu%s "
                      "comparison%s\n%sneeded: seeds per group, to find such a difference in 4 of 5 tries (p < 0.05)\n",
-                     start, compared, compared > 1 ? "s" : "", start);
+                     start, compared, and, compared > 1 ? "s" : "", start);
     if (!c->tuned)
         return;
     buffer_print(b, "%seach row is at its best %s of those tried", start, c->option);
@@ -302,18 +311,23 @@ static void add_ends(Buffer *b, const Group *g)
     buffer_print(b, "\n");
 }
 
+/* A sweep that is not over has groups without runs. */
 void report_picture(Buffer *b, const Comparison *c)
 {
     figure_name(b, &c->figure, c->unit);
     buffer_print(b, "\n");
-    for (size_t i = 0; i < c->groups; i++)
+    for (size_t i = 0, line = 0; i < c->groups; i++) {
+        line += c->group[i].count > 0;
         for (size_t k = 0; k < c->group[i].count; k++)
-            buffer_print(b, "%zu\t%.10g\n", i + 1, c->group[i].value[k]);
+            buffer_print(b, "%zu\t%.10g\n", line, c->group[i].value[k]);
+    }
     buffer_print(b, "\n\n");
-    for (size_t i = 0; i < c->groups; i++) {
+    for (size_t i = 0, line = 0; i < c->groups; i++) {
         const Group *g = &c->group[i];
+        if (!g->count)
+            continue;
         picture_text(b, *g->label ? g->label : "all runs", *g->label ? strlen(g->label) : 8, false);
-        buffer_print(b, "\t%zu", i + 1);
+        buffer_print(b, "\t%zu", ++line);
         add_ends(b, g);
     }
 }

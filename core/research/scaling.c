@@ -148,6 +148,22 @@ static void take(double *value, const double *theta, const double *mean)
     value[SCALING_EXPONENT] = theta[4] / (theta[3] + theta[4]);
 }
 
+/* From the optimum of all runs, and from where each term is at least a third of the least loss: a term that is 0 there
+ * has no slope along which it could come back. */
+static void minimize_again(const Point *point, size_t count, const double *from, double *theta)
+{
+    double raised[SIZE], least = INFINITY;
+    for (size_t i = 0; i < count; i++)
+        least = fmin(least, point[i].loss);
+    memcpy(theta, from, sizeof raised);
+    memcpy(raised, from, sizeof raised);
+    for (int i = 0; i < 3; i++)
+        raised[i] = fmax(raised[i], least - 1);
+    const double value = minimize(point, count, theta);
+    if (minimize(point, count, raised) < value)
+        memcpy(theta, raised, sizeof raised);
+}
+
 /* From runs drawn with replacement, as many as there are. */
 static void intervals(ScalingFit *f, const Point *point, Point *drawn, size_t count, const double *theta,
                       const double *mean)
@@ -160,8 +176,7 @@ static void intervals(ScalingFit *f, const Point *point, Point *drawn, size_t co
                 drawn[i] = point[philox_below(count, 1, 0, random++, 0)];
         while (!suit(drawn, count, NULL));
         double one[SIZE];
-        memcpy(one, theta, sizeof one);
-        minimize(drawn, count, one);
+        minimize_again(drawn, count, theta, one);
         take(value, one, mean);
         for (int i = 0; i < SCALING_NUMBERS; i++)
             found[i][k] = value[i];

@@ -124,28 +124,25 @@ static bool is_one_of(const char *name, const char *const *names)
     return is;
 }
 
-/* only: the folder, if it is there, holds nothing but these names. */
-static bool holds_only(const char *folder, const char *const *names, bool *only, Error *e)
+/* only: the folder, if it is there, holds nothing but these names, or those. */
+static bool holds_only(const char *folder, const char *const *names, const char *const *more, bool *only, Error *e)
 {
     char **inside = NULL;
     size_t count = 0;
     if (folder_exists(folder) && !folder_list(folder, &inside, &count, e))
         return false;
     for (size_t i = 0; *only && i < count; i++)
-        *only = is_one_of(inside[i], names);
+        *only = is_one_of(inside[i], names) || is_one_of(inside[i], more);
     folder_list_free(inside, count);
     return true;
 }
 
-/* What is left of a run that ended before its configuration was written, which comes last: the tokens and classes that
- * programs begin it with, then step 0. */
-static bool is_beginning(const Run *run, bool *is, Error *e)
+/* What is left of a run that ended before its configuration was written, which comes last: the files that its program
+ * begins it with, then step 0. */
+static bool is_beginning(const Run *run, const char *const *files, bool *is, Error *e)
 {
     static const char *const nothing[] = {NULL};
-    static const char *const names[] = {
-        "lock",           "checkpoints", "best",     "last",      ".config.json.tmp", "SHA256SUMS", "classes.txt",
-        "vocabulary.tsv", "codes.bpe",   "kept.txt", "vocab.txt", "encoder.json",     "vocab.bpe",  "target.tsv",
-        "source.spm",     "target.spm",  NULL};
+    static const char *const names[] = {"lock", "checkpoints", "best", "last", ".config.json.tmp", "SHA256SUMS", NULL};
     static const char *const checkpoints[] = {"00000000", ".00000000.old", NULL};
     char *lock = run_file(run, "lock"), *inner = run_file(run, "checkpoints");
     bool done = false;
@@ -153,18 +150,19 @@ static bool is_beginning(const Run *run, bool *is, Error *e)
     if (!lock || !inner)
         memory_error(e, run->path, strlen(run->path) + 16, 1);
     else
-        done = holds_only(run->path, file_exists(lock) ? names : nothing, is, e) &&
-               holds_only(inner, checkpoints, is, e);
+        done = (file_exists(lock) ? holds_only(run->path, names, files ? files : nothing, is, e)
+                                  : holds_only(run->path, nothing, nothing, is, e)) &&
+               holds_only(inner, checkpoints, nothing, is, e);
     memory_free(lock);
     memory_free(inner);
     return done;
 }
 
 /* A run is made where there is nothing, or the beginning of one. */
-static bool is_free(const Run *run, Error *e)
+static bool is_free(const Run *run, const char *const *files, Error *e)
 {
     bool is;
-    if (!is_beginning(run, &is, e))
+    if (!is_beginning(run, files, &is, e))
         return false;
     if (is)
         return true;
@@ -218,17 +216,11 @@ static bool make_checkpoints(const Run *run, Error *e)
     return done;
 }
 
-static bool ends_in(const char *name, const char *ending)
-{
-    size_t size = strlen(name), n = strlen(ending);
-    return size > n && !strcmp(name + size - n, ending);
-}
-
 /* .NAME.tmp was never finished. .NAME.old is the checkpoint that another was just taking the place of: it gets its name
  * back if that is still free. */
 static bool clean_one(const char *folder, const char *name, Error *e)
 {
-    if (name[0] != '.' || !(ends_in(name, ".tmp") || ends_in(name, ".old")))
+    if (name[0] != '.' || !(name_ends(name + 1, ".tmp") || name_ends(name + 1, ".old")))
         return true;
     char *stale = path_join(folder, name);
     char *final = path_join(folder, name + 1);
@@ -237,7 +229,7 @@ static bool clean_one(const char *folder, const char *name, Error *e)
         memory_error(e, folder, strlen(folder) + strlen(name), 1);
     else {
         final[strlen(final) - 4] = 0;
-        if (ends_in(name, ".old") && !folder_exists(final))
+        if (name_ends(name, ".old") && !folder_exists(final))
             done = !rename(stale, final) || fail(e, "cannot rename %s: %s", stale, strerror(errno));
         else
             done = folder_remove(stale, e);
@@ -286,21 +278,21 @@ static bool clean_run(const Run *run, Error *e)
     return done;
 }
 
-bool run_may_begin(const char *path, Error *e)
+bool run_may_begin(const char *path, const char *const *files, Error *e)
 {
     Run *run;
-    bool may = new_run(&run, path, e) && is_free(run, e);
+    bool may = new_run(&run, path, e) && is_free(run, files, e);
     run_close(run);
     return may;
 }
 
-bool run_create(Run **run, const char *path, Error *e)
+bool run_create(Run **run, const char *path, const char *const *files, Error *e)
 {
     if (!new_run(run, path, e))
         return false;
-    if (!is_free(*run, e) || !folder_make(path, e)) /* before a lock is put into a folder of another purpose */
+    if (!is_free(*run, files, e) || !folder_make(path, e)) /* before a lock is put into a folder of another purpose */
         return give_up(run);
-    if (!take_lock(*run, e) || !is_free(*run, e) || !make_checkpoints(*run, e) || !clean_run(*run, e) ||
+    if (!take_lock(*run, e) || !is_free(*run, files, e) || !make_checkpoints(*run, e) || !clean_run(*run, e) ||
         !sync_run(*run, e))
         return give_up(run);
     return true;

@@ -29,11 +29,11 @@ bool run_default_path(char **path, const char *program, Error *e);
 
 /* Makes a run and takes its lock. A folder that holds anything is refused, but for what is left of a run that ended
  * before its config.json was there: a program writes that last, when a checkpoint of step 0 is whole, so what has a
- * configuration can be read and resumed. */
-bool run_create(Run **run, const char *path, Error *e);
+ * configuration can be read and resumed. files: names of what the program begins its runs with, up to a NULL; or NULL. */
+bool run_create(Run **run, const char *path, const char *const *files, Error *e);
 
 /* Whether it would be refused, without making anything: before work is put into what a run begins with. */
-bool run_may_begin(const char *path, Error *e);
+bool run_may_begin(const char *path, const char *const *files, Error *e);
 
 /* Opens a run that is there; to write: takes the lock and removes what a killed process left half done. */
 bool run_open(Run **run, const char *path, bool to_write, Error *e);

@@ -15,12 +15,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { HEXADECIMAL = 64, GAP = 2 /* blanks before a name */ };
+enum { HEXADECIMAL = 64, GAP = 2 /* blanks before a name */, WINDOW = 1 << 24 /* whole pages */ };
 
 static const char sums_name[] = "SHA256SUMS";
 
 /* The file is mapped, because copying it first would take a sixth longer. Files of a run are replaced, never cut short,
- * so its pages stay. */
+ * so its pages stay. A piece at a time, because memory may be limited. */
 static bool file_sum(const char *path, Sha256 *sum, Error *e)
 {
     const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -29,12 +29,13 @@ static bool file_sum(const char *path, Sha256 *sum, Error *e)
     sha256_begin(&s);
     bool done = file >= 0 && !fstat(file, &about);
     const size_t size = (size_t)about.st_size;
-    if (done && size) {
-        void *bytes = mmap(NULL, size, PROT_READ, MAP_SHARED, file, 0);
+    for (size_t at = 0; done && at < size; at += WINDOW) {
+        const size_t part = size - at < WINDOW ? size - at : WINDOW;
+        void *bytes = mmap(NULL, part, PROT_READ, MAP_SHARED, file, (off_t)at);
         done = bytes != MAP_FAILED;
         if (done) {
-            sha256_add(&s, bytes, size);
-            munmap(bytes, size);
+            sha256_add(&s, bytes, part);
+            munmap(bytes, part);
         }
     }
     *sum = sha256_end(&s);
@@ -97,7 +98,7 @@ static const char *line_of(const char *text, size_t size, const char *name)
 
 bool sums_match(const char *file, Error *e)
 {
-    const char *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file;
+    const char *name = path_name(file);
     size_t size = 0, folder = (size_t)(name - file);
     char *text = NULL, *path = memory_get(folder + sizeof sums_name, 1);
     Sha256 sum;

@@ -2,6 +2,7 @@
 #include "core/search/member.h"
 
 #include "base/memory.h"
+#include "base/size.h"
 
 #include <assert.h>
 
@@ -10,7 +11,6 @@
 enum { SOURCE_GRAIN = 32, TARGET_GRAIN = 8 };
 
 static size_t round_up(size_t n, size_t grain) { return (n + grain - 1) / grain * grain; }
-static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
 
 static bool staged_open(Staged *s, const Kernels *k, size_t capacity)
 {

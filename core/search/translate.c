@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "base/ranks.h"
+#include "base/size.h"
 #include "core/nn/loss.h"
 #include "core/search/member.h"
 #include "core/search/together.h"
@@ -13,9 +14,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-
-static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
-static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 
 typedef struct Worker {
     Member *member; /* [members] */

@@ -23,6 +23,8 @@ Parameter *parameters_add(Parameters *p, Role role, size_t rows, size_t columns,
     va_start(list, format);
     vsnprintf(one.name, sizeof one.name, format, list);
     va_end(list);
+    p->asked++;
+    p->asked_rows += rows;
     Parameter *new = p->again ? parameters_find(p, one.name) : NULL;
     if (new)
         return new;

@@ -62,6 +62,8 @@ typedef enum BranchInit { BRANCH_SAME, BRANCH_SCALED, BRANCH_ZERO } BranchInit;
 typedef struct Parameters {
     Parameter **list;
     size_t count, capacity;
+    size_t asked;        /* how often one was asked for: more often than there are, where blocks share them */
+    size_t asked_rows;   /* the rows of all of these */
     size_t dense;        /* numbers before the first ROLE_LOOKUP */
     size_t lookup;       /* numbers in a row of all ROLE_LOOKUP together */
     size_t longest;      /* rows of the longest of them */

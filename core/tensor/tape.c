@@ -6,12 +6,14 @@
 #include <assert.h>
 #include <string.h>
 
-enum { HOST_SMALL = 1 << 20, HOST_PER_PARAMETER = 1 << 12 };
+enum { HOST_SMALL = 1 << 20, HOST_PER_USE = 1 << 12, HOST_PER_ROW = 1 << 8 };
 
-/* The host arena of a tape that is only measuring: room for any model's nodes, which are a few for each parameter. */
+/* The host arena of a tape that is only measuring: room for any model's nodes. There are a few for each use of a
+ * parameter, and where what it made is taken apart by heads, some for each of its rows at most. */
 static size_t host_bound(const Weights *w)
 {
-    return HOST_SMALL + (w && w->parameters ? w->parameters->count : 0) * (size_t)HOST_PER_PARAMETER;
+    const Parameters *p = w ? w->parameters : NULL;
+    return HOST_SMALL + (p ? p->asked * HOST_PER_USE + p->asked_rows * HOST_PER_ROW : 0);
 }
 
 bool tape_open(Tape *t, const Kernels *k, Stream *stream, const Weights *weights, const TapePlan *plan, Error *e)

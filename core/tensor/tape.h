@@ -65,7 +65,8 @@ struct Tape {
     bool training; /* dropout is active, and operations are recorded, except inside a dropped segment */
     bool recording;
     Keep keep;
-    bool second_pass; /* of a network over the same rows in a step: it draws other dropout */
+    const int32_t *scored; /* [B+1] where each row's targets begin; NULL: each position has one */
+    bool second_pass;      /* of a network over the same rows in a step: it draws other dropout */
     const Weights *weights;
     void *gradient; /* block of parameter gradients, in reals; NULL unless training */
     bool used_rows; /* of tables that are only looked up, `gradient` holds no more than `slots` rows each, those that */

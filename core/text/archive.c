@@ -18,8 +18,9 @@ static const char *packing(const unsigned char *start, size_t size)
         size_t at, size;
         const char *bytes;
     } kinds[] = {
-        {"zip", 0, 4, "PK\003\004"}, {"zip", 0, 4, "PK\005\006"},   {"gzip", 0, 3, "\x1f\x8b\x08"},
-        {"bzip2", 0, 3, "BZh"},      {"xz", 0, 6, "\xfd\x37zXZ\0"}, {"zstd", 0, 4, "\x28\xb5\x2f\xfd"},
+        {"zip", 0, 4, "PK\003\004"},     {"zip", 0, 4, "PK\005\006"},   {"gzip", 0, 3, "\x1f\x8b\x08"},
+        {"bzip2", 4, 6, "1AY&SY"}, /* after BZh and a digit; the next: nothing is packed */
+        {"bzip2", 4, 6, "\x17rE8P\x90"}, {"xz", 0, 6, "\xfd\x37zXZ\0"}, {"zstd", 0, 4, "\x28\xb5\x2f\xfd"},
         {"tar", 257, 5, "ustar"},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)

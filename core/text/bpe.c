@@ -131,13 +131,13 @@ static bool take_line(void *context, const FileLine *line, Error *e)
     return r->take(r->context, &l, e);
 }
 
-/* The space between the two words of a line; NULL: they are not two, or no text. */
+/* The space between the two words of a line; NULL: they are not two, or a zero byte is in them. */
 static const char *between(const FileLine *l)
 {
     const char *space = memchr(l->text, ' ', l->size);
     if (!space || memchr(space + 1, ' ', (size_t)(l->text + l->size - space - 1)))
         return NULL;
-    return utf8_valid(l->text, l->size) && !memchr(l->text, 0, l->size) ? space : NULL;
+    return memchr(l->text, 0, l->size) ? NULL : space;
 }
 
 /* "#version: 0.2"; 0.2.0 is the same. */
@@ -162,7 +162,7 @@ static bool read_merge(void *context, const FileLine *l, Error *e)
     static const char version[] = "#version:";
     if (l->number == 1 && l->size >= strlen(version) && !memcmp(l->text, version, strlen(version)))
         return read_version(b, l, e);
-    const char *space = between(l);
+    const char *space = utf8_valid(l->text, l->size) ? between(l) : NULL;
     if (!space)
         return fail(e, "%s, line %zu: a merge is two subwords in UTF-8, separated by one space", l->path, l->number);
     size_t left = (size_t)(space - l->text);

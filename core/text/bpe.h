@@ -18,7 +18,7 @@
  * Where subword-nmt refuses a text, this is what happens instead:
  *
  *   - A byte that is not UTF-8 is a character of its own, and comes back as it was. Words with one are not learned
- *     from.
+ *     from. Files of subwords may have such bytes, too.
  *   - A zero byte separates words as a space does.
  *   - It is not an error if there is nothing to learn: the list of merges is short or empty. */
 #ifndef CORE_TEXT_BPE_H

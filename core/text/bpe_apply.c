@@ -208,10 +208,10 @@ static bool emit_kept(BpeCoder *c, const char *text, size_t size, bool final, Er
         return emit(c, text, size, final, e);
     const Pair *made = &b->pairs.pair[b->made_of[id]];
     const char *left = vocabulary_word(&b->symbols, made->left), *right = vocabulary_word(&b->symbols, made->right);
-    size_t rest = strlen(right) - (final ? strlen(word_end) : 0);
-    if (!rest) /* version 0.1: it was only told that a word ends here */
+    const size_t end = final ? strlen(word_end) : 0, length = strlen(right);
+    if (length <= end) /* version 0.1: it was only told that a word ends here; or a merge within a </w> of the text */
         return emit(c, text, size, final, e);
-    return emit_kept(c, left, strlen(left), false, e) && emit_kept(c, right, rest, final, e);
+    return emit_kept(c, left, strlen(left), false, e) && emit_kept(c, right, length - end, final, e);
 }
 
 static bool emit_word(BpeCoder *c, BpeWord word, Error *e)

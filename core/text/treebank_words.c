@@ -71,8 +71,8 @@ static bool is_within(const char *text, size_t size, size_t i)
     const char before = i ? text[i - 1] : ' ', after = i + 1 < size ? text[i + 1] : ' ';
     if (text[i] == ',' || text[i] == ':')
         return is_digit(before) && is_digit(after);
-    if (text[i] == '%')
-        return is_digit(before) && after == '-';
+    if (text[i] == '%') /* before a dash it is none: 62%--half */
+        return is_digit(before) && after == '-' && !begins(text + i + 1, size - i - 1, "--");
     return (text[i] == '&' || text[i] == '@') && is_letter(before) && is_letter(after);
 }
 

@@ -141,10 +141,22 @@ static int32_t joined(Learner *l, Pair pair)
     return wordpiece_add(l->subwords, subword, size + more, &id, l->e) ? id : -1;
 }
 
+/* Whether a word has a pair still. It is among the pair's words as often as it had it, and is joined the first time. */
+static bool has_pair(const Learner *l, uint32_t word, Pair pair)
+{
+    const int32_t *ids = l->ids + l->start[word];
+    for (size_t i = 0; i + 1 < l->length[word]; i++)
+        if (ids[i] == pair.left && ids[i + 1] == pair.right)
+            return true;
+    return false;
+}
+
 static bool join_word(Learner *l, uint32_t word, Pair pair)
 {
     int32_t *ids = l->ids + l->start[word];
     size_t to = 0;
+    if (!has_pair(l, word, pair))
+        return true;
     uncount_word(l, word);
     for (size_t i = 0; i < l->length[word]; i++, to++) {
         bool here = i + 1 < l->length[word] && ids[i] == pair.left && ids[i + 1] == pair.right;

@@ -3,6 +3,7 @@
 #include "core/text/words.h"
 
 #include "base/utf8.h"
+#include "core/text/unicode.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -61,22 +62,6 @@ static Character entity(const char *text, size_t size)
     return ascii('&', 1);
 }
 
-/* Lower case, for alphabets whose capitals are at a fixed distance from them or just before them. */
-static uint32_t lower(uint32_t c)
-{
-    if ((c >= 0xC0 && c <= 0xDE && c != 0xD7) || (c >= 0x391 && c <= 0x3A9) || (c >= 0x410 && c <= 0x42F))
-        return c + 0x20;
-    if (c >= 0x400 && c <= 0x40F)
-        return c + 0x50;
-    if (c == 0x178)
-        return 0xFF; /* y with two dots, whose capital stands apart */
-    if ((c >= 0x139 && c <= 0x148) || (c >= 0x179 && c <= 0x17E))
-        return c + (c & 1);
-    if (c >= 0x100 && c <= 0x177 && c != 0x130 && c != 0x131 && c != 0x138 && c != 0x149)
-        return c | 1;
-    return c;
-}
-
 /* What ASCII has for it; 0: nothing. */
 static char plainer(uint32_t c)
 {
@@ -121,7 +106,8 @@ static Character beyond_ascii(const char *text, size_t size)
     if (plain)
         return ascii((unsigned char)plain, length);
     Character c = {.kind = kind_of(code), .size = length ? length : 1};
-    c.length = utf8_encode(c.bytes, lower(code));
+    const bool small = c.kind == LETTER && code != 0x130; /* a capital i with a dot is one more than i */
+    c.length = utf8_encode(c.bytes, small ? unicode_lower(code) : code);
     return c;
 }
 

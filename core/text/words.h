@@ -7,7 +7,7 @@
  *   - Any other mark is a word; a run of the same mark is one word, of at most three of them: "!!!!!" is "!!!".
  *   - A tag (<br />, </p>) parts words and is none; so do spaces and control characters. The entities &amp; &lt; &gt;
  *     &quot; &apos; &#39; are what they stand for, &nbsp; is a space.
- *   - Latin, Greek and Cyrillic letters become lower case; curly quotes, dashes and the ellipsis ' " - and . of ASCII.
+ *   - Letters become lower case (unicode_lower); curly quotes, dashes and the ellipsis ' " - and . of ASCII.
  *     Scripts without spaces are not split into words.
  *   - A byte that is no UTF-8 is U+FFFD, a mark. */
 #ifndef CORE_TEXT_WORDS_H

@@ -64,10 +64,14 @@ bool average_checkpoints(Weights *w, Stream *s, const Run *run, size_t last, con
         return false;
     while (none < count && steps[none] == 0)
         none++;
-    bool fine = count - none >= last || fail(e,
-                                             "the run %s has %zu checkpoints after step 0, not %zu: give --last %zu, "
-                                             "or train with a larger --keep and a smaller --save-every",
-                                             run->path, count - none, last, count - none);
+    bool fine = count - none >= last;
+    if (count == none)
+        fail(e, "the run %s has no checkpoint after step 0: train it first", run->path);
+    else if (!fine)
+        fail(e,
+             "the run %s has %zu checkpoints after step 0, not %zu: give --last %zu, or train with a larger --keep "
+             "and a smaller --save-every",
+             run->path, count - none, last, count - none);
     if (fine) {
         *first = steps[count - last];
         *newest = steps[count - 1];

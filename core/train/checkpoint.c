@@ -9,7 +9,6 @@
 #include "core/train/update.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -168,7 +167,7 @@ static bool text_number(const Safetensors *file, const char *path, const char *k
     *value = text ? strtod(text, &end) : 0;
     if (!text)
         return fail(e, "%s: '%s' is missing", path, key);
-    return (*text && !*end && isfinite(*value) && *value >= 0) ||
+    return (*text && !*end && *value >= 0 && *value < 0x1p53) || /* NaN is neither */
            fail(e, "%s: '%s' is %s, which is impossible", path, key, text);
 }
 

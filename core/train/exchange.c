@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/size.h"
 
 enum { PIECES = 8 }; /* of what a rank adds up */
 
@@ -57,9 +58,6 @@ static void *at(const Trainer *c, void *block, size_t offset) { return (char *)b
 typedef struct Range {
     size_t first, end;
 } Range;
-
-static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
-static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
 
 static Range common(Range a, Range b)
 {

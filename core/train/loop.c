@@ -2,12 +2,14 @@
 #include "core/train/loop.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/ranks.h"
 #include "base/units.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 /* Time is up when another step would not fit, if it took as long as one did so far. */
 static bool time_is_up(const Loop *l)
@@ -27,10 +29,11 @@ static double part_done(const Loop *l)
     return l->options.minutes > 0 ? l->at.seconds / (60 * l->options.minutes) : -1;
 }
 
-/* The schedule's, halved as often as a plateau was met. */
+/* The schedule's, halved as often as a plateau was met, where it is one that minds. */
 static double rate_of(const Loop *l, uint64_t step)
 {
-    return ldexp(schedule_rate(&l->options.schedule, step, part_done(l)), -(int)l->at.halved);
+    const Schedule *s = &l->options.schedule;
+    return ldexp(schedule_rate(s, step, part_done(l)), s->kind == SCHEDULE_PLATEAU ? -(int)l->at.halved : 0);
 }
 
 static double seconds_left(const Loop *l)
@@ -77,6 +80,20 @@ bool loop_begin(Loop *l, Error *e)
 
 static bool save(Loop *l, Error *e) { return checkpoint(l, e) || not_written(l, e); }
 
+/* Where it goes on from an earlier checkpoint, the best one may be among those that were removed: then the next is best. */
+static bool forget_lost_best(Loop *l, Error *e)
+{
+    char *folder = run_checkpoint_path(l->run, l->at.best_step);
+    if (!folder)
+        return memory_error(e, "a path", strlen(l->run->path), 1);
+    if (l->at.scored && !folder_exists(folder)) {
+        l->at.scored = false;
+        l->at.stalled = 0;
+    }
+    memory_free(folder);
+    return true;
+}
+
 bool loop_resume(Loop *l, Error *e)
 {
     uint64_t step;
@@ -87,7 +104,10 @@ bool loop_resume(Loop *l, Error *e)
         return fail(e, "the run %s has no complete checkpoint to continue from%s%s", l->run->path,
                     l->damaged.text[0] ? ": " : "", l->damaged.text);
     if (!checkpoint_load(l->run, l->trainer, step, &l->note, &l->at, e))
-        return fail(e, "%s; without that checkpoint, --resume continues from an earlier one", e->text);
+        return fail(e, "%s; if that checkpoint is damaged, remove it: --resume then continues from an earlier one",
+                    e->text);
+    if (!forget_lost_best(l, e))
+        return false;
     ranks_any(false); /* all have read it before one removes what is too old */
     l->saved = !writes() || mark(l, e);
     return l->saved;

@@ -95,8 +95,9 @@ static void note_long_step(Trainer *c, size_t done, size_t of)
     if (c->long_steps || !c->watch || seconds < AFTER || all < LONG)
         return;
     c->long_steps = true;
-    watch_note(c->watch, "a step takes about %s: a batch has %s micro-batches; a smaller --batch has fewer",
-               duration_text(all).text, count_text(c->division.micros).text);
+    watch_note(c->watch, "a step takes about %s: a batch has %s micro-batches; a smaller %s has fewer",
+               duration_text(all).text, count_text(c->division.micros).text,
+               c->task->micro_positions ? "--batch-tokens" : "--batch");
 }
 
 /* A step that ends soon is waited for; of one that does not, nothing is kept. The first worker to see the request

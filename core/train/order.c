@@ -3,13 +3,12 @@
 
 #include "base/memory.h"
 #include "base/philox.h"
+#include "base/size.h"
 #include "core/tensor/sites.h"
 
 #include <string.h>
 
 enum { SITE_TURNS = SITE_DATA + 1 };
-
-static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
 static size_t length_of(const Order *o, size_t text) { return o->start[text + 1] - o->start[text]; }
 
@@ -19,8 +18,8 @@ static size_t most_rows(const Order *o)
 {
     size_t shortest = o->count ? length_of(o, 0) : 1;
     for (size_t i = 1; i < o->count; i++)
-        shortest = least(shortest, length_of(o, i));
-    return least(o->count, o->options.tokens ? o->options.tokens / (shortest ? shortest : 1) + 1 : o->options.rows);
+        shortest = smaller(shortest, length_of(o, i));
+    return smaller(o->count, o->options.tokens ? o->options.tokens / (shortest ? shortest : 1) + 1 : o->options.rows);
 }
 
 static bool make_room(Order *o, Error *e)

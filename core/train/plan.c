@@ -2,13 +2,10 @@
 #include "core/train/plan.h"
 
 #include "base/memory.h"
+#include "base/size.h"
 #include "core/train/exchange.h"
 #include "core/train/used.h"
 #include "kernels/cost/cost.h"
-
-static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
-
-static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 
 /* A row has a position at least. */
 static size_t plan_micro_rows(const TrainerOptions *o, const Task *task)

@@ -163,14 +163,14 @@ bool read_block(void *reading, Error *e)
 static void count_name(WeightsPart *part, Buffer *names, PartKind kind, const char *name, const char *more)
 {
     enum { TOLD = 5 };
-    const size_t before = names[kind].size;
-    if (part->count[kind]++ >= TOLD)
+    const size_t before = names[kind].size, count = part->count[kind]++;
+    if (count == TOLD)
+        buffer_print(&names[kind], ", ..");
+    if (count >= TOLD)
         return;
     buffer_print(&names[kind], "%s%s%s", before ? ", " : "", name, more);
     if (!names[kind].failed)
         utf8_hide_controls(names[kind].text + before, names[kind].size - before);
-    if (part->count[kind] == TOLD)
-        buffer_print(&names[kind], ", ..");
 }
 
 /* Sorts the parameters, and the tensors that none of them wants. */
@@ -268,7 +268,8 @@ static const Meaning meanings[] = {{"heads", {".attention.", ".cross."}},
                                    {"marks", {NULL}},
                                    {"score", {".attention.", ".cross."}},
                                    {"distances", {".relative."}},
-                                   {"pool", {"logits."}}};
+                                   {"pool", {"logits."}},
+                                   {"pooler", {"pooler.", "logits."}}};
 
 /* The first tensor that is read and would mean something else; NULL: there is none. */
 static const char *misread(const Source *from, const Parameters *p, const Meaning *m)
@@ -283,10 +284,15 @@ static const char *misread(const Source *from, const Parameters *p, const Meanin
 /* NULL: it is missing. */
 static const char *value_of(const Json *options, const Meaning *m)
 {
+    static const char *const zero[][2] = {{"norm-epsilon", "1e-05"}, {"rotary-base", "10000"}}; /* what 0 stands for */
     const Json *value = json_get(options, m->option);
     if (value && value->kind == JSON_BOOL)
         return value->truth ? "yes" : "no";
-    return value && value->text ? value->text : run_unless_given(m->option);
+    const char *text = value && value->text ? value->text : run_unless_given(m->option);
+    for (size_t i = 0; text && i < sizeof zero / sizeof *zero; i++)
+        if (!strcmp(m->option, zero[i][0]) && !strcmp(text, "0"))
+            text = zero[i][1];
+    return text;
 }
 
 static bool options_agree(const Source *from, const Parameters *p, const Json *model, const Json *file, Error *e)

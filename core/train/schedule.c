@@ -39,3 +39,8 @@ double schedule_rate(const Schedule *s, uint64_t step, double done)
     const double end = s->ends ? s->end : s->kind == SCHEDULE_COSINE ? 0.1 : 0;
     return s->rate * (end + (1 - end) * falling(s->kind, done));
 }
+
+double schedule_peak(const Schedule *s)
+{
+    return s->kind == SCHEDULE_NOAM ? schedule_rate(s, s->warmup ? s->warmup : 1, -1) : s->rate;
+}

@@ -39,4 +39,7 @@ typedef struct Schedule {
  * of that time lasts a quarter of it: from there on `step` counts as if the warm-up were over. */
 double schedule_rate(const Schedule *s, uint64_t step, double done);
 
+/* The highest rate: rate itself, which for noam is a factor. */
+double schedule_peak(const Schedule *s);
+
 #endif

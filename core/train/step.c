@@ -15,6 +15,7 @@ static void forward_backward(void *argument)
     const Trainer *c = part->c;
     Worker *w = part->w;
     c->options.k->copy(w->stream, w->state->first_position, w->rows.first_position, sizeof w->state->first_position);
+    w->tape.scored = w->rows.rows[c->task->loss_side[0]].start;
     c->task->loss(c->task->self, &w->tape, w->rows.rows);
     tape_backward(&w->tape);
     tape_reset(&w->tape);

@@ -85,9 +85,11 @@ bool trainer_open(Trainer *c, const TrainerOptions *o, const Parameters *p, cons
     for (size_t i = 0; fine && i < o->workers; i++)
         fine = open_worker(c, i, e);
     fine = fine && (!o->training || (update_open(c, e) && moving_open(c, e) && exchange_open(c, e)));
-    if (!fine && c->plan.total)
-        fail(e, "%s; training needs %s in all%s", e->text, bytes_text(c->plan.total).text,
-             o->training ? ", less with a smaller --micro-batch, fewer --workers or --shares, or --recompute" : "");
+    if (!fine && c->plan.total && o->training)
+        fail(e, "%s; it takes %s in all, less with a smaller %s, fewer --workers or --shares, or --recompute", e->text,
+             bytes_text(c->plan.total).text, task->micro_positions ? "--micro-tokens" : "--micro-batch");
+    else if (!fine && c->plan.total)
+        fail(e, "%s; it takes %s in all", e->text, bytes_text(c->plan.total).text);
     if (!fine)
         trainer_close(c);
     return fine;

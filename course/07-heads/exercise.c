@@ -10,7 +10,7 @@ size_t layer_numbers(size_t dim, size_t heads, size_t dk, size_t dv)
     return 0;
 }
 
-/* 2. Five loops, and each element where the operand says. k may be 0: then the sum is. */
+/* 2. Five loops, and each element where the operand says. k may be 0: then the sum is 0. */
 void mine_product(Stream *s, Operand c, bool add, Operand a, Operand b, double alpha, size_t outer, size_t inner,
                   size_t m, size_t n, size_t k)
 {

@@ -11,7 +11,7 @@ double bits_per_byte(const float *losses, const int32_t *targets, size_t n);
 /* 2. y [n]: for each row of logits [n,v], v > 0, the index of the largest: of equal ones the first, NaN above all. */
 MINE(argmax);
 
-/* 3. For each row of logits [n,v] the k likeliest classes, the likeliest first, of equal ones the first first: which
+/* 3. For each row of logits [n,v] the k likeliest classes, the likeliest first, of equal ones the smaller number: which
  * [n,k], and values [n,k], the log softmax of each; one [n] is the log softmax of class `wanted`. NaN and -INFINITY
  * cannot be chosen and have no share: where no classes are left (k may be larger than v), which is -1 and the value
  * -INFINITY; the same for one, if it is such a class. INFINITY counts as the largest finite number, FLT_MAX. */

@@ -41,7 +41,7 @@ MINE(clip);
  * [..] gets the new w, at the same positions; it may be NULL. */
 MINE(adam);
 
-/* 7. y (or, with add, what is there and) x times dropout_factor(how->dropout, state, position, h, j), for weights
+/* 7. y = x times dropout_factor(how->dropout, state, position, h, j); with add, this is added to y. For weights
  * [B,H,T,S]: B rows, H heads, T = how->longest_query, S = how->longest_key; the position of query i of row b is
  * how->query_start[b] + i. y may be x. */
 MINE(dropout_weights);

@@ -35,8 +35,8 @@ size_t beam_step(size_t *parent, int32_t *token, double *sum, const double *log_
 size_t matches(const int32_t *found, size_t size, const int32_t *reference, size_t reference_size, size_t n);
 
 /* 6. BLEU, 0 to 100, of what was counted in all sentences: correct [4] of total [4] n-grams of 1 to 4 tokens, `found`
- * tokens in all translations and `reference` in all references. 0 where one of the four has nothing correct: nothing is
- * given to such an order, as it is in the lesson's table. */
+ * tokens in all translations and `reference` in all references. 0 where one of the four has nothing correct. (The
+ * lesson's table gives such an order a small count instead; here it gets none.) */
 double bleu(const size_t correct[4], const size_t total[4], size_t found, size_t reference);
 
 /* 7. mean [n] of `count` checkpoints, checkpoint[c] [n]; count is 1 or more. */

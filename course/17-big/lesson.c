@@ -324,7 +324,7 @@ static void how_long(const double seconds[WAYS])
                                                 "1.00",
                                                 "1.33, or a little less",
                                                 "0.50, with two cores",
-                                                "0.5 with bf16 instructions, else more than 1"};
+                                                "0.5 with bf16 instructions, else 1 or more"};
     section("6. How long a step takes here (other numbers each time)");
     printf("  %-26s      ms  to the first  estimated\n", "");
     for (size_t i = 0; i < WAYS; i++)

@@ -451,10 +451,11 @@ static void experts_backward(Stream *s, void *dx, bool add, void *dw, void *dy, 
 }
 
 static void load_loss_forward(Stream *s, void *losses, void *factors, StepState *state, size_t which,
-                              const void *scores, const int32_t *expert, double a, const int32_t *start, size_t b,
-                              size_t n, size_t experts, size_t k)
+                              const void *scores, const int32_t *expert, double a, const int32_t *start,
+                              const int32_t *scored, size_t b, size_t n, size_t experts, size_t k)
 {
     (void)losses, (void)factors, (void)state, (void)which, (void)scores, (void)expert, (void)a, (void)start, (void)k;
+    (void)scored;
     count(s, AT_load_loss_forward, 0, 0, n * (experts + 1) + b * experts);
 }
 

@@ -48,8 +48,10 @@ static void agreement_backward(Stream *s, void *dx_, bool add_x, void *dz_, bool
         for (size_t j = 0; j < v; j += WIDTH) {
             const Vec one = load_real(x + j, v - j), two = load_real(z + j, v - j), apart = one - two;
             const Vec p = vec_exp(one - saved[0]), q = vec_exp(two - saved[1]);
-            const float scored = targets[i] < 0 ? 0 : factor;
-            store_gradient(dx + j, add_x, (p * (apart - saved[2]) + p - q) * scored, v - j);
-            store_gradient(dz + j, add_z, (q * (saved[3] - apart) + q - p) * scored, v - j);
+            const bool scored = targets[i] >= 0; /* else p and q may be infinity */
+            const Vec of_x = (p * (apart - saved[2]) + p - q) * factor,
+                      of_z = (q * (saved[3] - apart) + q - p) * factor;
+            store_gradient(dx + j, add_x, scored ? of_x : vec_set(0), v - j);
+            store_gradient(dz + j, add_z, scored ? of_z : vec_set(0), v - j);
         }
 }

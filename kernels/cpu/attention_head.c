@@ -155,8 +155,8 @@ static void lay_out_gaps(HeadScratch *w, Unit **at, size_t keys, size_t size)
 
 static void lay_out_terms(HeadScratch *w, Unit **at, const Attend *how, size_t keys, bool backward)
 {
-    size_t dk = round_up(how->key_size, WIDTH), tile = QUERIES * round_up(keys + QUERIES + 2 * WIDTH, WIDTH);
-    size_t reach = w->reach = round_up(how->longest_query + keys + WIDTH, FACTORS);
+    size_t dk = round_up(how->key_size, WIDTH), tile = QUERIES * round_up(keys + QUERIES + 2 * WIDTH, SPAN_END);
+    size_t reach = w->reach = round_up(how->longest_query + keys + SPAN_END, FACTORS);
     w->key_term = carve(at, keys);
     w->dkey = carve(at, keys);
     w->distance_term = carve(at, reach);

@@ -8,8 +8,8 @@
  *
  * a is read in place if its rows are stored in units: floats always are, pairs of bfloat16 are in rows of even length.
  * Otherwise the row panel is copied. Of a transposed a, units that follow each other along k are a row apart: if rows
- * are 4 KiB long, they all fall into one set of the first-level cache. So columns of it are copied, too, several row
- * panels at once.
+ * are 4 KiB long, they all fall into one set of the first-level cache. So columns of it are copied, too, those of several
+ * row panels in one pass.
  *
  * At a level without instructions for pairs, bfloat16 becomes floats while it is packed or copied, so that its products
  * are those of f32. */
@@ -26,7 +26,7 @@
 
 #define PANEL (2 * WIDTH)
 #define TOGETHER                                                                                                       \
-    (4 * ROWS) /* rows of c whose units of a transposed a are copied at once, so that cache lines are read once */
+    (48 / ROWS) /* row panels of a transposed a that are copied at once, so that cache lines are read once */
 
 static size_t bytes_of(const MatmulShape *s) { return s->inputs == ELEMENT_BF16 ? sizeof(Bf16) : sizeof(float); }
 static size_t per_unit(const MatmulShape *s) { return s->inputs == ELEMENT_BF16 && DOTS ? 2 : 1; }
@@ -147,12 +147,22 @@ static void copy_rows(Unit *to, const MatmulShape *s, const void *a, size_t firs
 /* The first row of a row panel, of which there are `panels`. */
 static size_t first_row(const MatmulShape *s, size_t t, size_t panels) { return t * s->m / panels; }
 
-/* to [k units, TOGETHER]: columns first .. end-1 of an a stored as [k,m], rows of c */
-static void copy_columns(Unit *to, const MatmulShape *s, const void *a, size_t first, size_t end)
+/* Room for a copied row panel: units, ROWS of each, and what the last vector of a transposed a has more. */
+static size_t copied_panel(size_t units) { return units * ROWS + WIDTH; }
+
+/* Row panels t .. end-1 of an a stored as [k,m], one copied after the other. */
+static void copy_columns(Unit *to, const MatmulShape *s, const void *a, size_t t, size_t end, size_t panels)
 {
-    for (size_t l = 0; l < s->k; l += per_unit(s), to += TOGETHER)
-        for (size_t i = 0; first + i < end; i += WIDTH)
-            pack_vector(to + i, s, a, s->a_stride, l, first + i, s->m - first - i);
+    const size_t size = copied_panel(units_of(s));
+    size_t first[TOGETHER];
+    for (size_t p = t; p < end; p++)
+        first[p - t] = first_row(s, p, panels);
+    for (size_t l = 0; l < s->k; l += per_unit(s), to += ROWS)
+        for (size_t p = 0; p < end - t; p++)
+            for (size_t v = 0; v < ROWS; v += WIDTH) {
+                const size_t column = first[p] + v;
+                pack_vector(to + p * size + v, s, a, s->a_stride, l, column, column < s->m ? s->m - column : 0);
+            }
 }
 
 /* Of an a stored as [m,k] */
@@ -339,17 +349,17 @@ static void group_product(const MatmulShape *s, void *c, const void *a, const vo
                           const Group *g)
 {
     const size_t units = units_of(s), row_panels = (s->m + ROWS - 1) / ROWS;
-    size_t copied = 0, end = 0; /* rows whose units are */
+    size_t copied = 0, end = 0; /* row panels that are, of a transposed a */
     for (size_t t = 0; t < row_panels; t++) {
         size_t i = first_row(s, t, row_panels), next = first_row(s, t + 1, row_panels);
         RowPanel rows;
         if (s->a_transposed) {
-            if (i == end) {
-                copied = i;
-                end = first_row(s, t + 4 < row_panels ? t + 4 : row_panels, row_panels);
-                copy_columns(g->copied, s, a, i, end);
+            if (t == end) {
+                copied = t;
+                end = t + TOGETHER < row_panels ? t + TOGETHER : row_panels;
+                copy_columns(g->copied, s, a, t, end, row_panels);
             }
-            rows = (RowPanel){g->copied + (i - copied), 1, TOGETHER};
+            rows = (RowPanel){g->copied + (t - copied) * copied_panel(units), 1, ROWS};
         } else
             rows = row_panel(s, a, i, next - i, g->copied);
         for (size_t p = 0; p < g->panels; p++) {
@@ -408,7 +418,7 @@ size_t blocked_scratch(const MatmulShape *s)
     const size_t units = longest_units(s, &chunks), panel = units * PANEL * sizeof(Unit);
     const size_t all = round_up(s->n, PANEL) * units * sizeof(Unit);
     const size_t most = tuning_now.panels > panel ? tuning_now.panels : panel;
-    return (all < most ? all : most) + (s->a_transposed ? TOGETHER : ROWS) * units * sizeof(Unit) + sizeof(Unit);
+    return (all < most ? all : most) + (s->a_transposed ? TOGETHER : 1) * copied_panel(units) * sizeof(Unit);
 }
 
 void blocked_product(const MatmulShape *s, void *c, const void *a, const void *b, const float *bias, void *scratch)

@@ -10,9 +10,15 @@ static bool operand_layout(const Operand *o, size_t rows, size_t columns, size_t
     return *transposed ? o->row == 1 || rows == 1 : true;
 }
 
+static Operand turned(Operand x) { return (Operand){x.data, x.outer, x.inner, x.column, x.row}; }
+
 static void product(Stream *s, Operand c, bool add, Operand a, Operand b, double alpha, size_t outer, size_t inner,
                     size_t m, size_t n, size_t k)
 {
+    if (c.row == 1 && c.column != 1 && n > 1) { /* c^T = b^T a^T, as for gradients of values */
+        product(s, turned(c), add, turned(b), turned(a), alpha, outer, inner, n, m, k);
+        return;
+    }
     MatmulShape shape = {.m = m, .n = n, .k = k, .add = add, .inputs = ELEMENT, .output = ELEMENT};
     bool c_transposed, fine = operand_layout(&a, m, k, &shape.a_stride, &shape.a_transposed) &&
                               operand_layout(&b, k, n, &shape.b_stride, &shape.b_transposed) &&

@@ -34,7 +34,7 @@ $(OUT)/kernels/cpu/$1/cpu_%.o: kernels/cpu/cpu.c $(OUT)/flags
 	$$(call compile,-DCPU_$$*)
 $(OUT)/kernels/cpu/$1/%.o: kernels/cpu/%.c $(OUT)/flags
 	$$(call compile)
-$(OUT)/kernels/cpu/$1/%: EXTRA = $(LEVEL_$1) -DCPU_LEVEL=$1 -ffp-contract=fast
+$(OUT)/kernels/cpu/$1/%: EXTRA = $(LEVEL_$1) -DCPU_LEVEL=$1 -ffp-contract=fast $$(OPTIMISE_CPU)
 endef
 $(foreach l,$(LEVELS),$(eval $(call level_rules,$l)))
 $(OUT)/kernels/cpu/levels.o: EXTRA = -DCPU_LEVELS='$(foreach l,$(LEVELS),LEVEL($l))'

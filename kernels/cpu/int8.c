@@ -102,15 +102,14 @@ static size_t int8_bytes(size_t in, size_t out, bool by_four)
     return round_up(out, INT8_PANEL) * (int8_units(in, by_four) + 1) * sizeof(Unit);
 }
 
-/* Rounded numbers as units */
-static Unit int8_unit(const int8_t *q, size_t u, bool by_four, bool is_signed)
+/* Rounded numbers as units: by four, those of w, unsigned */
+static Unit int8_unit(const int8_t *q, size_t u, bool by_four)
 {
-    const int32_t more = is_signed ? 0 : 128;
     if (!by_four)
         return (Unit)((uint32_t)(uint16_t)q[2 * u] | (uint32_t)(uint16_t)q[2 * u + 1] << 16);
     uint32_t unit = 0;
     for (size_t i = 0; i < 4; i++)
-        unit |= (uint32_t)(uint8_t)(q[4 * u + i] + more) << 8 * i;
+        unit |= (uint32_t)(uint8_t)(q[4 * u + i] + 128) << 8 * i;
     return (Unit)unit;
 }
 
@@ -126,7 +125,7 @@ static void int8_pack(void *packed, int8_t *row, const Number *w, size_t in, siz
         if (o < out)
             steps[o] = int8_row(row, w + o * in, in, 4 * units, &sum);
         for (size_t u = 0; u < units; u++)
-            to[u * INT8_PANEL] = o < out ? int8_unit(row, u, by_four, false) : 0;
+            to[u * INT8_PANEL] = o < out ? int8_unit(row, u, by_four) : 0;
     }
 }
 
@@ -230,7 +229,7 @@ static void linear_int8(Stream *s, void *y, bool real_output, const void *x, con
             memcpy(units_x + i * units, row, 4 * units);
         else
             for (size_t u = 0; u < units; u++)
-                units_x[i * units + u] = int8_unit(row, u, false, true);
+                units_x[i * units + u] = int8_unit(row, u, false);
     }
     Int8Work k = {.panels = packed,
                   .x = units_x,

@@ -463,7 +463,7 @@ static void run_cut(Matmul *m, const MatmulShape *shape, void *c, const void *a,
     }
     if (shape->a_transposed) { /* as for gradients of weights: the second part is added to the first */
         most.k = cut, rest.k = shape->k - cut, rest.add = true;
-        rest_b += cut * shape->b_stride * in;
+        rest_b += cut * (shape->b_transposed ? 1 : shape->b_stride) * in;
     } else {
         most.m = cut, rest.m = shape->m - cut;
         rest_c += cut * shape->c_stride * out;

@@ -131,12 +131,13 @@ static Strided cleared(const HeadView *h, const HeadScratch *w, Strided x, size_
 
 /* --- a tile --- */
 
-/* The columns that `count` queries look at in a span of keys, from a whole unit on and whole vectors long. */
+/* The columns that `count` queries look at in a span of keys, from a whole unit on, and as long as a span may be: they are
+ * rows of dR's product. */
 static Range columns_of(const HeadView *h, Range span, size_t first, size_t count)
 {
     size_t from = span.from + h->queries - (first + count), to = span.to + h->queries - (first + 1);
     from = from / PER_UNIT * PER_UNIT;
-    return (Range){from, from + round_up(to - from, WIDTH)};
+    return (Range){from, from + round_up(to - from, SPAN_END)};
 }
 
 /* c tanh(s / c), if there is a cap. */

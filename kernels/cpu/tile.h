@@ -11,8 +11,10 @@
 
 #if defined __AVX512F__ || defined __aarch64__
 #define TILE_ROWS 8 /* 16 sums of 32 registers */
+#define TILE_MOST 8
 #else
-#define TILE_ROWS 4 /* 8 sums of 16 registers */
+#define TILE_ROWS 4 /* what rows are padded to a multiple of */
+#define TILE_MOST 6 /* 12 sums of 16 registers */
 #endif
 
 #define TILE_COLUMNS (2 * WIDTH)
@@ -42,7 +44,10 @@ INLINE IVec units_some(const void *p, size_t bytes)
     return (IVec)_mm512_maskz_loadu_epi8(bytes < 64 ? ((__mmask64)1 << bytes) - 1 : ~(__mmask64)0, p);
 #else
     IVec v = {0};
-    memcpy(&v, p, bytes < sizeof v ? bytes : sizeof v);
+    if (bytes >= sizeof v)
+        memcpy(&v, p, sizeof v); /* a size that is known takes one instruction */
+    else
+        memcpy(&v, p, bytes);
     return v;
 #endif
 }
@@ -89,38 +94,70 @@ INLINE Vec units_multiply(Vec sum, IVec a, IVec b, bool pairs)
     return pairs ? vec_pairs(sum, a, b) : sum + (Vec)a * (Vec)b;
 }
 
-/* c [ROWS, vectors * WIDTH] (+)= a b; a(i,l) at a[i*a_row + l*a_column], b(l,j) at b[l*b_row + j]. */
-INLINE void tile(float *c, size_t c_row, bool add, const Unit *a, size_t a_row, size_t a_column, const Unit *b,
-                 size_t b_row, size_t k, int vectors, bool pairs)
+/* c [rows, vectors * WIDTH] (+)= a b; a(i,l) at a[i*a_row + l*a_column], b(l,j) at b[l*b_row + j]. */
+typedef struct Tile {
+    float *c;
+    size_t c_row;
+    const Unit *a;
+    size_t a_row, a_column;
+    const Unit *b;
+    size_t b_row, k;
+    bool add;
+} Tile;
+
+INLINE void tile_sums(const Tile *t, int rows, int vectors, bool pairs)
 {
-    Vec sum[TILE_ROWS][2];
-    for (int i = 0; i < TILE_ROWS; i++)
+    Vec sum[TILE_MOST][2];
+    const Unit *a = t->a, *b = t->b;
+    for (int i = 0; i < rows; i++)
         for (int v = 0; v < vectors; v++)
-            sum[i][v] = add ? vec_load(c + (size_t)i * c_row + v * WIDTH) : vec_set(0);
-    for (size_t l = 0; l < k; l++) {
-        IVec b0 = units_load(b + l * b_row), b1 = vectors > 1 ? units_load(b + l * b_row + WIDTH) : b0;
-        for (int i = 0; i < TILE_ROWS; i++) {
-            IVec factor = (IVec){0} + a[(size_t)i * a_row + l * a_column];
+            sum[i][v] = t->add ? vec_load(t->c + (size_t)i * t->c_row + v * WIDTH) : vec_set(0);
+    for (size_t l = 0; l < t->k; l++, a += t->a_column, b += t->b_row) {
+        IVec b0 = vec_keep(units_load(b)), b1 = vectors > 1 ? vec_keep(units_load(b + WIDTH)) : b0;
+        for (int i = 0; i < rows; i++) {
+            IVec factor = (IVec){0} + a[(size_t)i * t->a_row];
             sum[i][0] = units_multiply(sum[i][0], factor, b0, pairs);
             if (vectors > 1)
                 sum[i][1] = units_multiply(sum[i][1], factor, b1, pairs);
         }
     }
-    for (int i = 0; i < TILE_ROWS; i++)
+    for (int i = 0; i < rows; i++)
         for (int v = 0; v < vectors; v++)
-            vec_store(c + (size_t)i * c_row + v * WIDTH, sum[i][v]);
+            vec_store(t->c + (size_t)i * t->c_row + v * WIDTH, sum[i][v]);
 }
 
+/* Functions of their own: inside a large one, its other vectors would take their registers. */
+#define TILE(name, rows, vectors)                                                                                      \
+    static __attribute__((noinline, unused)) void name(const Tile *t, bool pairs)                                      \
+    {                                                                                                                  \
+        if (pairs)                                                                                                     \
+            tile_sums(t, rows, vectors, true);                                                                         \
+        else                                                                                                           \
+            tile_sums(t, rows, vectors, false);                                                                        \
+    }
+TILE(tile_rows_one, TILE_ROWS, 1)
+TILE(tile_rows_two, TILE_ROWS, 2)
+TILE(tile_most_one, TILE_MOST, 1)
+TILE(tile_most_two, TILE_MOST, 2)
+#undef TILE
+
 /* The same for any m that is a multiple of ROWS and any n that is one of WIDTH: memory after odd sizes is padded. */
-INLINE void tiles(float *c, size_t c_row, bool add, const Unit *a, size_t a_row, size_t a_column, const Unit *b,
-                  size_t b_row, size_t m, size_t n, size_t k, bool pairs)
+static inline void tiles(float *c, size_t c_row, bool add, const Unit *a, size_t a_row, size_t a_column, const Unit *b,
+                         size_t b_row, size_t m, size_t n, size_t k, bool pairs)
 {
-    for (size_t i = 0; i < m; i += TILE_ROWS) {
-        size_t j = 0;
-        for (; j + TILE_COLUMNS <= n; j += TILE_COLUMNS)
-            tile(c + i * c_row + j, c_row, add, a + i * a_row, a_row, a_column, b + j, b_row, k, 2, pairs);
-        for (; j < n; j += WIDTH)
-            tile(c + i * c_row + j, c_row, add, a + i * a_row, a_row, a_column, b + j, b_row, k, 1, pairs);
+    for (size_t i = 0, rows; i < m; i += rows) {
+        const size_t left = m - i;
+        rows = left == TILE_MOST || left >= TILE_MOST + TILE_ROWS ? TILE_MOST : TILE_ROWS; /* ends with whole tiles */
+        Tile t = {c + i * c_row, c_row, a + i * a_row, a_row, a_column, b, b_row, k, add};
+        for (size_t j = 0; j < n;) {
+            const bool two = j + TILE_COLUMNS <= n;
+            if (rows == TILE_ROWS)
+                (two ? tile_rows_two : tile_rows_one)(&t, pairs);
+            else
+                (two ? tile_most_two : tile_most_one)(&t, pairs);
+            j += two ? TILE_COLUMNS : WIDTH;
+            t.c = c + i * c_row + j, t.b = b + j;
+        }
     }
 }
 

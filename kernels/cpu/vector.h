@@ -35,6 +35,17 @@ typedef uint64_t LVec __attribute__((vector_size(4 * WIDTH))); /* WIDTH / 2 numb
 
 #define INLINE static inline __attribute__((always_inline))
 
+/* From now on it is in a register. Without that gcc may read it from memory again for each of its uses. */
+INLINE IVec vec_keep(IVec v)
+{
+#if defined __x86_64__
+    __asm__("" : "+v"(v));
+#elif defined __aarch64__
+    __asm__("" : "+w"(v));
+#endif
+    return v;
+}
+
 INLINE Vec vec_set(float x) { return (Vec){0} + x; }
 
 INLINE Vec vec_load(const float *p)

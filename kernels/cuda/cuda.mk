@@ -3,8 +3,8 @@
 USE_EMULATOR = $(and $(filter yes,$(CXX17)),$(wildcard kernels/cuda))
 # What looks at memory in other builds does not know a GPU's.
 USE_CUDA     = $(and $(filter yes,$(CUDA)),$(filter release,$(MODE)),$(wildcard kernels/cuda))
-# The checker takes the place of the sanitizers' own libraries.
-USE_CHECKED  = $(and $(USE_EMULATOR),$(filter release valgrind coverage,$(MODE)))
+# The checker takes the place of the sanitizers' own libraries, and looks for what valgrind looks for.
+USE_CHECKED  = $(and $(USE_EMULATOR),$(filter release coverage,$(MODE)))
 
 # ---- For the emulator; nothing of C++'s own library is linked. ThreadSanitizer does not know fibers, so it is not told
 # of what they do.

@@ -270,14 +270,17 @@ static void experts_backward(Stream *s, void *dx, bool add, void *dw, void *dy, 
                Product{each_dw, transposed(dy, out), matrix(x, in), true, false, 1, NULL, 1, out, in, 0}, start);
 }
 
-static __global__ void load_kernel(float *factors, const int32_t *expert, double a, const int32_t *start, size_t b,
-                                   size_t experts, size_t k)
+static __global__ void load_kernel(float *factors, const int32_t *expert, double a, const int32_t *start,
+                                   const int32_t *scored, size_t b, size_t experts, size_t k)
 {
     for (size_t t = thread_number(); t < b * experts; t += thread_count()) {
-        size_t first = (size_t)start[t / experts], end = (size_t)start[t / experts + 1], count = 0;
+        size_t r = t / experts, first = (size_t)start[r], end = (size_t)start[r + 1], count = 0;
+        size_t targets = scored ? (size_t)(scored[r + 1] - scored[r]) : end - first;
         for (size_t c = first * k; c < end * k; c++)
             count += (size_t)expert[c] == t % experts;
-        factors[t] = end > first ? (float)(a * (double)(experts * count) / (double)(k * (end - first))) : 0;
+        factors[t] = end > first ? (float)(a * (double)(experts * count) / (double)(k * (end - first)) *
+                                           (double)targets / (double)(end - first))
+                                 : 0;
     }
 }
 
@@ -321,10 +324,10 @@ static __global__ void load_loss_backward_kernel(Number *dscores, bool add, cons
 }
 
 static void load_loss_forward(Stream *s, void *losses, void *factors, StepState *state, size_t which,
-                              const void *scores, const int32_t *expert, double a, const int32_t *start, size_t b,
-                              size_t n, size_t experts, size_t k)
+                              const void *scores, const int32_t *expert, double a, const int32_t *start,
+                              const int32_t *scored, size_t b, size_t n, size_t experts, size_t k)
 {
-    LAUNCH_EACH(s, load_kernel, b * experts, (float *)factors, expert, a, start, b, experts, k);
+    LAUNCH_EACH(s, load_kernel, b * experts, (float *)factors, expert, a, start, scored, b, experts, k);
     if (n > 0)
         LAUNCH(s, load_loss_kernel, 1, BLOCK, (float *)losses, (const float *)factors, state, which,
                (const float *)scores, start, b, n, experts);

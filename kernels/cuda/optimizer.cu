@@ -175,8 +175,8 @@ static __global__ void lion_kernel(float *w, Number *copy, float *m, const float
     if (!state->finite)
         return;
     for (size_t i = first * d + thread_number(); i < (first + n) * d; i += thread_count()) {
-        const int32_t row = slots ? slots[i / d] : (int32_t)(i / d);
-        const float now = row < 0 ? 0 : g[(size_t)row * d + i % d] * (float)state->clip,
+        const bool read = !slots || slots[i / d] >= 0;
+        const float now = read ? g[slots ? (size_t)slots[i / d] * d + i % d : i] * (float)state->clip : 0,
                     way = m[i] + (1 - beta1) * (now - m[i]);
         w[i] -= shrink * w[i] + (way > 0 ? rate : way < 0 ? -rate : 0);
         m[i] += (1 - beta2) * (now - m[i]);

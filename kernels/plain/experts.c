@@ -120,19 +120,22 @@ static void experts_backward(Stream *s, void *dx, bool add, void *dw, void *dy, 
 }
 
 static void load_loss_forward(Stream *s, void *losses_, void *factors_, StepState *state, size_t which,
-                              const void *scores_, const int32_t *expert, double a, const int32_t *start, size_t b,
-                              size_t n, size_t experts, size_t k)
+                              const void *scores_, const int32_t *expert, double a, const int32_t *start,
+                              const int32_t *scored, size_t b, size_t n, size_t experts, size_t k)
 {
     Real *losses = losses_, *factors = factors_;
     const Real *scores = scores_;
     zero(s, losses, n * sizeof *losses);
     for (size_t r = 0; r < b; r++, factors += experts) {
         const size_t first = (size_t)start[r], end = (size_t)start[r + 1];
+        const size_t targets = scored ? (size_t)(scored[r + 1] - scored[r]) : end - first;
         for (size_t e = 0; e < experts; e++) {
             size_t count = 0;
             for (size_t c = first * k; c < end * k; c++)
                 count += (size_t)expert[c] == e;
-            factors[e] = end > first ? (Real)(a * (double)(experts * count) / (double)(k * (end - first))) : 0;
+            factors[e] = end > first ? (Real)(a * (double)(experts * count) / (double)(k * (end - first)) *
+                                              (double)targets / (double)(end - first))
+                                     : 0;
         }
         for (size_t i = first; i < end; i++) {
             const Real total = log_total(scores + i * experts, NULL, experts);

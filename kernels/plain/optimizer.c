@@ -126,8 +126,8 @@ static void lion(Stream *s, void *w_, void *copy_, void *m_, const void *g_, con
     Number *copy = copy_;
 
     for (size_t i = first * d; state->finite && i < (first + n) * d; i++) {
-        const int32_t row = slots ? slots[i / d] : (int32_t)(i / d);
-        const Real now = row < 0 ? 0 : g[(size_t)row * d + i % d] * (Real)state->clip,
+        const bool read = !slots || slots[i / d] >= 0;
+        const Real now = read ? g[slots ? (size_t)slots[i / d] * d + i % d : i] * (Real)state->clip : 0,
                    way = m[i] + (1 - beta1) * (now - m[i]);
         w[i] -= shrink * w[i] + (way > 0 ? rate : way < 0 ? -rate : 0);
         m[i] += (1 - beta2) * (now - m[i]);

@@ -92,6 +92,21 @@ START_TEST(peak_is_the_most_since_its_reset)
     memory_free(b);
 }
 
+static int asked;
+static void ask(void) { asked++; }
+
+START_TEST(who_watches_sees_each_request)
+{
+    memory_watch(ask);
+    void *a = memory_get(1, 1);
+    memory_fail_at(1);
+    ck_assert_ptr_null(memory_resize(a, 2, 1));
+    memory_watch(NULL);
+    memory_free(memory_get(1, 1));
+    ck_assert_int_eq(asked, 2);
+    memory_free(a);
+}
+
 START_TEST(the_chosen_request_fails_and_only_it)
 {
     memory_fail_at(2);
@@ -220,19 +235,13 @@ START_TEST(bf16_nan_stays_nan_and_all_values_survive)
 }
 
 static const Test tests[] = {
-    TEST(blocks_are_zeroed_aligned_and_counted),
-    TEST(sizes_that_overflow_are_refused),
-    TEST(resizing_keeps_old_bytes_and_adds_zeros),
-    TEST(a_list_grows_by_doubling_and_stays_as_it_was_where_it_cannot),
-    TEST(peak_is_the_most_since_its_reset),
-    TEST(the_chosen_request_fails_and_only_it),
-    TEST(memory_errors_say_how_much),
-    TEST(memory_errors_say_what_a_device_said),
-    TEST(an_error_is_one_line_and_may_quote_itself),
-    TEST(a_buffer_grows_and_stays_closed),
-    TEST(a_buffer_remembers_a_failed_allocation),
-    TEST(bf16_rounds_to_nearest_ties_to_even),
-    TEST(bf16_nan_stays_nan_and_all_values_survive),
+    TEST(blocks_are_zeroed_aligned_and_counted),   TEST(sizes_that_overflow_are_refused),
+    TEST(resizing_keeps_old_bytes_and_adds_zeros), TEST(a_list_grows_by_doubling_and_stays_as_it_was_where_it_cannot),
+    TEST(peak_is_the_most_since_its_reset),        TEST(who_watches_sees_each_request),
+    TEST(the_chosen_request_fails_and_only_it),    TEST(memory_errors_say_how_much),
+    TEST(memory_errors_say_what_a_device_said),    TEST(an_error_is_one_line_and_may_quote_itself),
+    TEST(a_buffer_grows_and_stays_closed),         TEST(a_buffer_remembers_a_failed_allocation),
+    TEST(bf16_rounds_to_nearest_ties_to_even),     TEST(bf16_nan_stays_nan_and_all_values_survive),
 };
 
 int main(int argc, char **argv) { return suite_run("base/memory", tests, sizeof tests / sizeof *tests, argc, argv); }

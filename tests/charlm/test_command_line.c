@@ -126,6 +126,23 @@ START_TEST(a_dry_run_gives_its_plan_as_json)
     said_free(&s);
 }
 
+START_TEST(any_number_of_heads_can_be_planned)
+{
+    works("info --dim 1024 --heads 1024 --kv-heads 512 --depth 24 --context 8 --attention composed --distances none");
+}
+
+START_TEST(info_plans_what_train_does)
+{
+    static const char model[] =
+        "--preset study --dim 16 --heads 2 --depth 1 --context 16 --batch 8 --workers 1 --device emulated --json";
+    Json *info = must_json("info %s", model), *train = must_json("train %s --dry-run", model);
+    ck_assert(json_real(info, "memory_bytes") > 0);
+    ck_assert(json_real(json_get(info, "memory"), "activations") ==
+              json_real(json_get(train, "memory"), "activations"));
+    json_free(info);
+    json_free(train);
+}
+
 START_TEST(json_has_no_best_where_nothing_was_scored)
 {
     Json *j = must_json("train --run %s " TINY " --steps 0 --json", fresh_path("run"));
@@ -304,6 +321,8 @@ static const Test tests[] = {TEST(no_steps_make_a_run_that_can_be_used),
                              TEST(weights_of_another_file_begin_a_run),
                              TEST(json_has_the_fields_that_scripts_rely_on),
                              TEST(a_dry_run_gives_its_plan_as_json),
+                             TEST(any_number_of_heads_can_be_planned),
+                             TEST(info_plans_what_train_does),
                              TEST(json_has_no_best_where_nothing_was_scored),
                              TEST(results_and_messages_go_different_ways),
                              TEST(wrong_usage_exits_with_2_and_one_line),

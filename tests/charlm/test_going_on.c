@@ -309,6 +309,51 @@ START_TEST(changed_training_options_are_told_and_kept)
     memory_free(log);
 }
 
+/* What a plateau made of the rate is no part of another schedule, nor of another rate. */
+START_TEST(a_rate_that_is_given_is_the_rate)
+{
+    static const char *const ways[] = {"--schedule constant --lr 0.01", "--lr 0.01"};
+    const char *run = fresh_path("run");
+    size_t size;
+    works("train --run %s " TINY " --warmup 0 --steps 30 --eval-every 2 --schedule plateau --lr-patience 1 --lr 0.5 -q",
+          run);
+    for (int i = 0; i < 2; i++) {
+        char *before = read_in(run, "log.tsv", &size), line[40];
+        if (!i)
+            ck_assert(!strstr(strstr(before, "\n30\t"), "\t0.5\t")); /* it was halved */
+        memory_free(before);
+        works("train --resume %s --steps %d -q %s", run, 31 + i, ways[i]);
+        char *log = read_in(run, "log.tsv", &size);
+        snprintf(line, sizeof line, "\n%d\t", 31 + i);
+        ck_assert_msg(strstr(strstr(log, line), "\t0.01\t") != NULL, "%s", log);
+        memory_free(log);
+    }
+}
+
+/* The newest checkpoint was the best, and the best before it is gone: where the newest is damaged, another becomes best. */
+START_TEST(a_best_checkpoint_that_is_lost_is_replaced)
+{
+    const char *run = fresh_path("run");
+    size_t size;
+    works("train --run %s " TINY " --steps 12 --eval-every 4 --save-every 1 --keep 2 --lr 0.02 -q", run);
+    char *best = read_in(run, "best", &size);
+    ck_assert_msg(!strncmp(best, "00000012", 8), "%s", best);
+    memory_free(best);
+    write_in(run, "checkpoints/00000012/model.safetensors", "damaged", 7);
+    works("train --resume %s --steps 11 -q", run);
+    works("eval --run %s -q --bytes 300", run);
+}
+
+/* Steps that are asked for end a run that was to take epochs, also where they are as many as the stored ones. */
+START_TEST(steps_in_place_of_epochs_are_told_and_kept)
+{
+    const char *run = fresh_path("run");
+    works("train --run %s " SHORT " --steps 400 --epochs 1 -q", run);
+    Said s = must("train --resume %s --steps 400 --dry-run", run);
+    ck_assert_msg(strstr(s.err, "epochs 1 -> 0"), "%s", s.err);
+    said_free(&s);
+}
+
 /* "workers" in a run's config.json */
 static double stored_workers(const char *run)
 {
@@ -485,6 +530,9 @@ static const Test tests[] = {TEST_LOOP(what_is_beside_a_window_needs_no_state_to
                              TEST(other_data_and_another_model_are_refused),
                              TEST(heads_of_keys_are_stored_where_they_are_given),
                              TEST(changed_training_options_are_told_and_kept),
+                             TEST(steps_in_place_of_epochs_are_told_and_kept),
+                             TEST(a_rate_that_is_given_is_the_rate),
+                             TEST(a_best_checkpoint_that_is_lost_is_replaced),
                              TEST(groups_of_tensors_are_the_runs_own),
                              TEST(all_processors_are_stored_as_how_many_they_are),
                              TEST(more_steps_do_not_change_how_the_rate_falls),

@@ -274,6 +274,20 @@ START_TEST(a_model_its_data_and_its_options_are_drawn)
     data = read_in(folder, "p.tsv", &size);
     ck_assert(strstr(data, "\n0\t0\t0\n0\t1\t1\n") && strstr(data, "\n1\t0\t0.841471\n1\t1\t0.540302\n"));
     memory_free(data);
+    const char *odd = trained("odd", "--positions none --distances bias --memory 4");
+    works("plot --run %s --what positions --out %s/o.svg", odd, folder);
+    data = read_in(folder, "o.tsv", &size); /* a causal model's keys are behind, memory or not */
+    ck_assert_msg(strstr(data, "distance back") && !strstr(data, "negative"), "%s", data);
+    memory_free(data);
+    const char *registers = trained("registers", "--registers 2 --tie");
+    works("plot --run %s --what embeddings --out %s/e.svg", registers, folder);
+    data = read_in(folder, "e.tsv", &size);
+    ck_assert(lines_of(data) == 1 + 258 && strstr(data, "[1]"));
+    memory_free(data);
+    works("plot --run %s --what smoothing --smoothing 0.1 --out %s/s.svg", registers, folder);
+    data = read_in(folder, "s.tsv", &size);
+    ck_assert(!strncmp(data, "targets\t256\t", 12));
+    memory_free(data);
     refused(2, "--smoothing is 0", "plot --what smoothing --out -");
     refused(2, "--run DIR is missing", "plot --what embeddings --out -");
     refused(2, "one run at most", "plot --what embeddings %s %s", run, run);
@@ -294,6 +308,13 @@ START_TEST(what_cannot_be_drawn_is_said_in_a_line)
     refused(1, "choose another", "plot --run %s --out x.tsv --terminal svg", run);
     refused(2, "--json", "plot --run %s --json --out -", run);
     refused(1, "no.such", "plot --run %s --out no.such/x.svg", trained("q", ""));
+    refused(2, "--what ''", "plot --run %s --what= --out -", trained("n", ""));
+    const char *kept = trained("k", "");
+    size_t size;
+    refused(1, "would overwrite", "plot --run %s --out %s/log.svg", kept, kept);
+    char *log = read_in(kept, "log.tsv", &size);
+    ck_assert(!strncmp(log, "step\t", 5));
+    memory_free(log);
 }
 
 static const Test tests[] = {

@@ -152,8 +152,25 @@ START_TEST(activations_of_mup_change_alike_at_each_width)
     said_free(&s);
 }
 
+/* What a schedule calls 1 is a factor: the same table as with the rate itself. */
+START_TEST(activations_change_at_the_schedules_rate)
+{
+    static const char *const ways[] = {"noam --warmup 4000 --lr 1", "constant --lr 0.00395284707521",
+                                       "constant --lr 0.1"};
+    Said s[3];
+    for (int i = 0; i < 3; i++)
+        s[i] = must("train " TINY " --coordinates 16,32 -q --schedule %s", ways[i]);
+    ck_assert_str_eq(s[0].out, s[1].out);
+    ck_assert_str_ne(s[0].out, s[2].out);
+    for (int i = 0; i < 3; i++)
+        said_free(&s[i]);
+}
+
 START_TEST(what_mup_and_coordinates_do_not_go_with_is_refused)
 {
+    refused(2, "leave out --dry-run", "train " TINY " --coordinates 16,32 --dry-run");
+    refused(2, "--steps 1 or more", "train " TINY " --coordinates 16,32 --steps 0");
+    refused(2, "expected a name that ends in", "train " TINY " --coordinates 16,32 --out a.jpg");
     refused(2, "needs --base-width", "train " TINY " --parametrization mup");
     refused(2, "belongs to --parametrization mup", "train " TINY " --base-width 8");
     refused(2, "scales dot products",
@@ -177,6 +194,7 @@ static const Test tests[] = {
     TEST(mup_at_its_base_width_is_standard),
     TEST(a_wider_run_keeps_its_base),
     TEST(activations_of_mup_change_alike_at_each_width),
+    TEST(activations_change_at_the_schedules_rate),
     TEST(what_mup_and_coordinates_do_not_go_with_is_refused),
 };
 

@@ -499,6 +499,11 @@ START_TEST(two_runs_are_compared_on_the_same_stretches)
     s = must("eval --run %s --against %s %s", a, a, words);
     ck_assert_msg(strstr(s.out, "difference +0.0000: no text tells the two apart\n"), "%s", s.out);
     said_free(&s);
+    s = must("eval --run %s --against %s --bytes 300", a, b);
+    ck_assert_msg(strstr(s.out, ": too few texts for a test\n"), "%s", s.out);
+    said_free(&s);
+    refused(2, "leave out --json", "eval --run %s --each --json", a);
+    refused(2, "leave out --against", "eval --run %s --each --against %s", a, b);
     each_lines_free(&of_a);
     each_lines_free(&of_b);
 }

@@ -190,15 +190,14 @@ static void old_checkpoint_or_new(uint64_t n)
 START_TEST(a_training_that_begins)
 {
     setup();
-    starve((Ways){remove_run, go_on, OF_TRAINING}, "train --run %s --data %s " SMALLEST "--steps 1 --json", in("run"),
+    starve((Ways){remove_run, go_on, 0}, "train --run %s --data %s " SMALLEST "--steps 1 --json", in("run"),
            in("text"));
 }
 
 START_TEST(a_training_that_goes_on)
 {
     setup();
-    starve((Ways){half_a_run, old_checkpoint_or_new, OF_TRAINING}, "train --resume %s --steps %d --keep 2 -q",
-           in("run"), LAST);
+    starve((Ways){half_a_run, old_checkpoint_or_new, 0}, "train --resume %s --steps %d --keep 2 -q", in("run"), LAST);
 }
 
 static void whole_dump(uint64_t n)
@@ -244,7 +243,7 @@ START_TEST(writing)
 static void nothing_written(void)
 {
     Error e;
-    ck_done(folder_remove(in("hf"), &e) && folder_remove(in("imported"), &e), e);
+    ck_done(folder_remove(in("hf"), &e) && folder_remove(in("onnx"), &e) && folder_remove(in("imported"), &e), e);
 }
 
 static void must_train_other(const char *run, const char *options)
@@ -268,7 +267,7 @@ START_TEST(giving_a_model_away_and_taking_one)
     starve((Ways){nothing_written, NULL, 0}, "export --run %s --format onnx --out %s -q", in("llama"), in("onnx"));
     snprintf(words, sizeof words, "export --run %s --format hf --out %s -q", in("gpt2"), in("theirs"));
     must_work(words);
-    starve((Ways){nothing_written, NULL, OF_TRAINING}, "import %s --out %s -q", in("theirs"), in("imported"));
+    starve((Ways){nothing_written, NULL, 0}, "import %s --out %s -q", in("theirs"), in("imported"));
 }
 
 START_TEST(what_only_looks)

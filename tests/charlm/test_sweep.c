@@ -289,7 +289,13 @@ START_TEST(a_dry_run_leaves_nothing)
     const char *folder = sweep_of(TWO_BY_TWO);
     char path[800];
     Said s = must("sweep %s/a.sweep --run %s/runs --dry-run", folder, folder);
-    ck_assert_msg(!s.out[0] && strstr(s.err, "12 runs of 4 groups, 12 to train: "), "%s%s", s.out, s.err);
+    ck_assert_msg(strstr(s.out, "\npost-ff16-s2\n") && strstr(s.err, "12 runs of 4 groups, 12 to train: "), "%s%s",
+                  s.out, s.err);
+    said_free(&s);
+    s = must("sweep %s/a.sweep --run %s/runs --dry-run --json -q", folder, folder);
+    Json *j = said_json(&s);
+    ck_assert(json_get(j, "to_train")->count == 12 && !s.err[0]);
+    json_free(j);
     snprintf(path, sizeof path, "%s/runs", folder);
     ck_assert(access(path, F_OK) != 0);
     said_free(&s);

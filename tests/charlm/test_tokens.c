@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "tests/charlm/tiny.h"
+#include "tests/each.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -108,8 +109,13 @@ START_TEST(documents_are_learned_scored_and_continued)
     Said s = must("eval --run %s --split all --json", run);
     Json *j = said_json(&s);
     ck_assert_double_eq(json_real(j, "bytes"), 10 * 31 + 30 * 32);
+    ck_assert_double_eq_tol(json_real(j, "perplexity_of_a_word"), /* 40 documents of 8 words */
+                            exp(json_real(j, "bits_per_byte") * log(2) * (10 * 31 + 30 * 32) / (40 * 8)), 1e-3);
     json_free(j);
     said_free(&s);
+    EachLines each = each_lines(run, "--split all --bytes 310", "text\tbytes\tbits"); /* to the end of a document */
+    ck_assert(each.count == 1 && each_line(&each, 0)[1] == 310);
+    each_lines_free(&each);
     s = must("eval --run %s --data tests/fixtures/gpt2-vocab.bpe --json", run); /* one file: no separator */
     said_free(&s);
     works("baseline --data %s", folder);

@@ -165,7 +165,7 @@ START_TEST(a_run_goes_on_with_the_choices_that_it_began_with)
     size_t size, now;
     char *a = read_in(whole, "checkpoints/00000006/model.safetensors", &size),
          *b = read_in(other, "checkpoints/00000006/model.safetensors", &now);
-    if (cpu_levels[1].name) /* a build for one level may compute both alike */
+    if (cpu_widening(cpu_level(NULL))) /* without an instruction for pairs both are widened, to the same bits */
         ck_assert(size == now && memcmp(a, b, size) != 0);
     memory_free(a);
     memory_free(b);

@@ -103,6 +103,19 @@ START_TEST(another_source_or_column_has_another)
     expect(&o, CACHE_READ);
 }
 
+/* To learn from without labels, t.csv is a table, and t.txt a text of which each line is one. */
+START_TEST(without_labels_the_name_says_what_a_file_is)
+{
+    sources_open();
+    make_table("t.txt", "once");
+    ReviewsOptions o = {.path = "t.txt", .pretrain = true};
+    expect(&o, CACHE_WRITTEN);
+    ck_assert(source_shell("mv t.txt t.csv"));
+    o.path = "t.csv";
+    expect(&o, CACHE_WRITTEN);
+    expect(&o, CACHE_READ);
+}
+
 START_TEST(a_folder_counts_by_names_lengths_and_times)
 {
     sources_open();
@@ -221,6 +234,7 @@ START_TEST(short_texts_and_pipes_have_none)
 static const Test tests[] = {TEST(the_second_start_reads_what_the_first_prepared),
                              TEST(another_source_or_column_has_another),
                              TEST(a_folder_counts_by_names_lengths_and_times),
+                             TEST(without_labels_the_name_says_what_a_file_is),
                              TEST(a_damaged_cache_is_made_anew),
                              TEST(neither_links_nor_pipes_are_a_cache),
                              TEST(a_runs_classes_are_found_in_a_cache_too),

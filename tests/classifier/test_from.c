@@ -116,6 +116,44 @@ START_TEST(a_run_goes_on_without_what_it_came_from)
     memory_free(b);
 }
 
+/* What a run has only where it was given is the run's, given or not, and no configuration's. */
+START_TEST(a_run_begins_with_the_model_it_comes_from)
+{
+    static const char lines[] = "kv-heads = 1\nloops = 2\n";
+    setup();
+    const char *run = fresh_path("run");
+    size_t size;
+    write_in(charlm_run, "lines", lines, sizeof lines - 1);
+    works("train --run %s --from %s --config %s/lines --steps 0 -q --no-cache", run, one, charlm_run);
+    char *config = read_in(run, "config.json", &size);
+    ck_assert_msg(!strstr(config, "kv-heads") && !strstr(config, "loops"), "%s", config);
+    memory_free(config);
+}
+
+/* Two poolers have the same tensors, and are not the same. */
+START_TEST(another_pooler_is_refused)
+{
+    setup();
+    const char *run = fresh_path("run");
+    works("train --run %s --pooler tanh --depth 1 --steps 1 -q " CLASSIFIER, run);
+    refused(1, "weights of a model with pooler tanh, and this one has relu",
+            "train --run %s-2 --pooler relu --depth 1 --steps 1 -q " CLASSIFIER " --weights %s/%s", run, run,
+            "checkpoints/00000001/model.safetensors");
+    works("train --run %s-3 --norm-epsilon 1e-5 --pooler tanh --depth 1 --steps 1 -q " CLASSIFIER
+          " --weights %s/%s", /* 0 and what it stands for */
+          run, run, "checkpoints/00000001/model.safetensors");
+}
+
+/* A model that wants marks cannot read with words that have none. */
+START_TEST(words_without_marks_are_refused)
+{
+    setup();
+    refused(1, "have no [CLS], [SEP] and [MASK]", "pretrain --run %s --from %s --steps 1 --no-cache -q",
+            fresh_path("never"), one);
+    refused(1, "have no [CLS], [SEP] and [MASK]", "train --run %s --from %s --marks --steps 1 --no-cache -q",
+            fresh_path("never"), one);
+}
+
 START_TEST(what_cannot_be_begun_with_is_refused)
 {
     static const struct {
@@ -150,7 +188,11 @@ START_TEST(what_cannot_be_begun_with_is_refused)
 }
 
 static const Test tests[] = {TEST(a_deeper_model_begins_with_a_shallower_ones_blocks),
-                             TEST(blocks_of_another_program_come_by_map), TEST(a_run_goes_on_without_what_it_came_from),
+                             TEST(blocks_of_another_program_come_by_map),
+                             TEST(a_run_goes_on_without_what_it_came_from),
+                             TEST(a_run_begins_with_the_model_it_comes_from),
+                             TEST(another_pooler_is_refused),
+                             TEST(words_without_marks_are_refused),
                              TEST(what_cannot_be_begun_with_is_refused)};
 
 int main(int argc, char **argv)

@@ -45,10 +45,7 @@ static void open_run(Opened *o, const char *run)
     Program program = classifier_program;
     program.commands = &heads, program.command_count = 1;
     ck_done(options_open(&o->options, &program, tables, 3, &e) && options_parse(&o->options, 11, words, &e), e);
-    ck_done(options_set(&o->options, "dropout", "0", FROM_COMMAND_LINE, &e) &&
-                options_set(&o->options, "attention-dropout", "0", FROM_COMMAND_LINE, &e) &&
-                classifier_open_run(&o->c, &e),
-            e);
+    ck_done(attribution_prepare(&o->options, &e) && classifier_open_run(&o->c, &e), e);
     classifier_task(&o->c);
 }
 
@@ -82,7 +79,8 @@ static double odds(Opened *o, Trainer *trainer, const int32_t *ids, size_t count
 /* Of a word's own vector; n-grams that it is in have theirs. */
 START_TEST(gradient_and_leaving_out_are_what_they_say)
 {
-    static const char *const models[] = {"", "--ngrams 3 --ngram-rows 200"};
+    static const char *const models[] = {"", "--ngrams 3 --ngram-rows 200",
+                                         "--branch-dropout 0.5 --experts 3 --load-loss 0.5"};
     static const int32_t ids[] = {7, 3, 12, 5, 9}; /* each once: scaling a word's vector scales one place */
     enum { COUNT = sizeof ids / sizeof *ids };
     const double step = 1e-2; /* logits come as floats */
@@ -173,7 +171,7 @@ START_TEST(any_text_can_be_looked_at)
     refused(2, "the heads of a layer are 0 to 1", "heads --run %s --text a --attribution --head 2", run);
 }
 
-static const Test tests[] = {TEST_LOOP(gradient_and_leaving_out_are_what_they_say, 2),
+static const Test tests[] = {TEST_LOOP(gradient_and_leaving_out_are_what_they_say, 3),
                              TEST(attention_is_the_mean_of_columns), TEST_SLOW(any_text_can_be_looked_at, 120)};
 
 int main(int argc, char **argv)

@@ -186,6 +186,8 @@ START_TEST(what_makes_no_sense_is_refused)
         {2, "needs --tokens wordpiece", "pretrain --no-cache -q --tokens words --vocabulary x --from %s"},
         {2, "--ngram-rows 1: the first row is", "train --ngrams 2 --ngram-rows 1 --no-cache -q --run %s-1"},
         {2, "--segments does not support --ngrams", "train --segments --ngrams 2 --no-cache -q --run %s-1"},
+        {2, "--r-drop is for training with classes", "pretrain --r-drop 1 --no-cache -q --run %s-1"},
+        {2, "--word-dropout is for training with classes", "pretrain --word-dropout 0.5 --no-cache -q --run %s-1"},
         {2, "--word-dropout does not support --ngrams", "train --word-dropout 0.1 --ngrams 2 --no-cache -q --run %s-1"},
     };
     char run[700];

@@ -243,6 +243,10 @@ START_TEST(what_cannot_be_is_refused)
 {
     char table[800];
     const char *run = trained("--steps 2");
+    refused(2, "leave out --json", "eval --run %s --no-cache --mistakes 2 --json", run);
+    refused(2, "leave out --dump-logits", "eval --run %s --no-cache --each --dump-logits x.npy", run);
+    refused(2, "leave out --split", "eval --run %s --no-cache --final --split train", run);
+    refused(2, "--unlabelled is for pretraining", "train " TINY " --steps 1 --unlabelled /nonexistent");
     write_in(run, "t.csv", "text,stars\ngood,1\n", 18);
     snprintf(table, sizeof table, "%s/t.csv", run);
     refused(1, "label", "train --run %s-2 --data %s --no-cache", run, table);
@@ -332,16 +336,42 @@ START_TEST(other_texts_are_scored_whole)
 {
     static const char table[] = "label,text\npos,good film\nneg,bad film\nneg,\n";
     char path[800];
-    const char *run = trained("--steps 5");
+    const char *run = trained("--steps 60 --examples 300");
     write_in(run, "other.csv", table, sizeof table - 1);
     snprintf(path, sizeof path, "--data %s/other.csv", run);
     Json *j = evaluated(run, path);
     ck_assert(json_real(j, "texts") == 3);
     json_free(j);
+    static const char two[] = "label,text\npos,a very good film\npos,a very bad film\n"; /* read as the run reads */
+    write_in(run, "other.csv", two, sizeof two - 1);
+    char quiet[820];
+    snprintf(quiet, sizeof quiet, "%s --no-cache", path);
+    EachLines each = each_lines(run, quiet, "text\tclass\tpredicted\tnats");
+    ck_assert(each.count == 2 && fabs(each_line(&each, 0)[3] - each_line(&each, 1)[3]) > 1e-3);
+    each_lines_free(&each);
     write_in(run, "other.csv", "label,text\nfunny,good film\n", 27);
     refused(1, "funny", "eval --run %s -q %s", run, path);
     size_t size;
     ck_assert_ptr_null(read_in(run, "test-looks.tsv", &size));
+}
+
+static double column(const char *line, size_t number)
+{
+    for (size_t i = 0; i < number; i++)
+        line = strchr(line, '\t') + 1;
+    return atof(line);
+}
+
+/* Of one block whose experts are about equally busy the loss of a text grows by what was given, whatever its length. */
+START_TEST(a_load_loss_is_of_a_text)
+{
+    size_t size;
+    const char *run = trained("--experts 4 --load-loss 1 --smoothing 0 --lr 1e-9 --steps 1 --depth 1");
+    char *log = read_in(run, "log.tsv", &size);
+    const char *line = strchr(log, '\n') + 1;
+    const double more = column(line, 2) - column(line, 8); /* loss, and loss without smoothing */
+    ck_assert_msg(more > 0.95 && more < 1.3, "%g", more);
+    memory_free(log);
 }
 
 #define TEXTS "text\tclass\tpredicted\tnats"
@@ -404,6 +434,7 @@ int main(int argc, char **argv)
                                  TEST(a_run_whose_classes_are_no_names_is_refused),
                                  TEST(weights_that_are_not_finite_are_refused),
                                  TEST(weights_too_large_to_compute_with_give_no_answer),
+                                 TEST(a_load_loss_is_of_a_text),
                                  TEST(other_texts_are_scored_whole),
                                  TEST(two_runs_are_compared_on_the_same_texts),
                                  TEST(what_cannot_be_is_refused)};

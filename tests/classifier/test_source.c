@@ -243,6 +243,15 @@ START_TEST(labels_that_are_texts_are_noticed)
     source_refused(&(ReviewsOptions){.path = "a.csv"}, "line 1002: the label 'b1000' is one of more than 1000");
 }
 
+START_TEST(a_class_may_be_called_as_an_unknown_word_is)
+{
+    sources_open();
+    source_print("a.csv", "text,label\ngood,pos\nodd,<unk>\n");
+    Reviews r = source_open(&(ReviewsOptions){.path = "a.csv", .final = true});
+    ck_assert(r.class_count == 2 && !strcmp(r.classes[0], "<unk>"));
+    reviews_close(&r);
+}
+
 START_TEST(bytes_that_are_no_text_are_replaced)
 {
     sources_open();
@@ -286,6 +295,7 @@ static const Test tests[] = {TEST(the_review_dataset_is_the_same_whatever_packs_
                              TEST(what_cannot_be_learnt_from_is_refused_in_one_line),
                              TEST(a_label_that_training_does_not_know_is_refused_with_its_place),
                              TEST(labels_that_are_texts_are_noticed),
+                             TEST(a_class_may_be_called_as_an_unknown_word_is),
                              TEST(bytes_that_are_no_text_are_replaced),
                              TEST(each_failed_allocation_is_an_error)};
 

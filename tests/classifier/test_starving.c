@@ -64,8 +64,8 @@ START_TEST(a_model_of_others_and_its_vectors)
     char words[STARVING_LINE];
     setup();
     for (size_t i = 0; i < 2; i++)
-        starve((Ways){nothing_imported, NULL, OF_TRAINING}, "import tests/fixtures/encoders/%s --out %s/imported -q",
-               names[i], place);
+        starve((Ways){nothing_imported, NULL, 0}, "import tests/fixtures/encoders/%s --out %s/imported -q", names[i],
+               place);
     snprintf(words, sizeof words, "import tests/fixtures/encoders/bert-classes --out %s/kept -q", place);
     must_work(words);
     starve((Ways){nothing_imported, NULL, 0}, "export --run %s/kept --format hf --out %s/imported -q", place, place);

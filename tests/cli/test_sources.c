@@ -99,7 +99,8 @@ START_TEST(a_bad_line_is_named_with_file_and_line)
     config_refused("--dim = 3", "1: unknown option --dim; did you mean dim?");
     config_refused("config = other", "1: config: a configuration file cannot name another");
     config_refused("preset = smal", "1: unknown preset 'smal'");
-    config_refused("{\"dim\": 3}", " starts with '{'; a configuration file consists of lines `name = value`");
+    config_refused("\xef\xbb\xbf {\"dim\": 3}",
+                   " starts with '{'; a configuration file consists of lines `name = value`");
     config_refused("bias = perhaps", "1: bias 'perhaps': must be yes or no");
 }
 
@@ -112,30 +113,6 @@ START_TEST(a_config_file_must_be_there_and_be_text)
 {
     refused("train --config /nonexistent/c.conf", "/nonexistent/c.conf");
     refused(with_config("dim=1\n\0dim=2", 12, ""), "holds a zero byte");
-}
-
-static bool read_braces(Options *o, const char *text, size_t size, OptionSource source, Error *e)
-{
-    ck_assert_uint_eq(strlen(text), size);
-    return options_set(o, "dim", strchr(text, '{')[1] == '}' ? "0" : "7", source, e);
-}
-
-START_TEST(json_is_handed_to_the_program)
-{
-    static const char *const texts[] = {"\xef\xbb\xbf {7}", "{}"};
-    for (int i = 0; i < 2; i++) {
-        Call c = {.program = the_program()};
-        c.program.read_json = read_braces;
-        ck_assert(open_options(&c.options, &c.program, &c.values, &c.error));
-        split(&c.line, with_lines(texts[i], ""));
-        c.good = options_parse(&c.options, c.line.count, c.line.word, &c.error);
-        ck_assert_int_eq(c.good, i == 0);
-        if (c.good)
-            ck_assert_uint_eq(c.values.shared.dim, 7);
-        else
-            ck_assert_ptr_nonnull(strstr(c.error.text, "c.conf: dim '0': must be"));
-        done(&c);
-    }
 }
 
 START_TEST(a_run_beats_the_config_file_and_gives_way_to_training_options)
@@ -358,7 +335,6 @@ static const Test tests[] = {
     TEST(a_bad_line_is_named_with_file_and_line),
     TEST(a_bad_line_is_refused_even_where_the_command_line_wins),
     TEST(a_config_file_must_be_there_and_be_text),
-    TEST(json_is_handed_to_the_program),
     TEST(a_run_beats_the_config_file_and_gives_way_to_training_options),
     TEST(what_comes_to_mean_the_same_is_no_change),
     TEST(a_model_option_cannot_change_in_a_run),

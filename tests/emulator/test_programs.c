@@ -1,6 +1,7 @@
 /* Twenty steps of each program, with dropout, on the emulated device and on the cpu: each loss agrees, and after them
  * so does every tensor of the model. (The bias of keys has no gradient: softmax does not see what all scores have in
  * common. What is there is rounding, which Adam makes as large as any.) */
+#include "base/file.h"
 #include "base/memory.h"
 #include "core/run/safetensors.h"
 #include "tests/command.h"
@@ -68,12 +69,6 @@ static double *values_of(const Safetensors *file, const SafeTensor *t)
     return values;
 }
 
-static bool ends_in(const char *name, const char *end)
-{
-    size_t length = strlen(name), of = strlen(end);
-    return length >= of && !strcmp(name + length - of, end);
-}
-
 static void tensor_agrees(const Safetensors *a, const Safetensors *b, const SafeTensor *t)
 {
     const SafeTensor *other = safetensors_find(b, t->name);
@@ -101,7 +96,7 @@ START_TEST(twenty_steps_are_those_of_the_cpu)
     Safetensors *a = model_of(cpu), *b = model_of(emulated);
     ck_assert_uint_eq(safetensors_count(a), safetensors_count(b));
     for (size_t i = 0; i < safetensors_count(a); i++)
-        if (!ends_in(safetensors_at(a, i)->name, "key.bias"))
+        if (!name_ends(safetensors_at(a, i)->name, "key.bias"))
             tensor_agrees(a, b, safetensors_at(a, i));
     safetensors_close(a);
     safetensors_close(b);

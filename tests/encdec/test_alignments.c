@@ -41,6 +41,8 @@ static const char *file_with(const char *text)
     return links;
 }
 
+enum { LINES = 7 }; /* of the training part */
+
 START_TEST(links_are_read_for_the_pairs_that_are_trained_on)
 {
     const size_t registers = _i ? 2 : 0;
@@ -50,7 +52,8 @@ START_TEST(links_are_read_for_the_pairs_that_are_trained_on)
     Error e;
     open_pairs(&b, registers);
     const SentencePairs *p = &b.parts[SPLIT_TRAIN];
-    ck_done(alignments_read(&a, p, b.subwords, file_with("2-1 0-1 1-0\nwhatever\n 1-0\t0-1\r\n0-0\n\n1-2\n7-7\n"), &e),
+    ck_done(alignments_read(&a, p, b.subwords, LINES,
+                            file_with("2-1 0-1 1-0\nwhatever\n 1-0\t0-1\r\n0-0\n\n1-2\n7-7\n"), &e),
             e);
     const size_t links[] = {1, 2, 0, 0, 1, 1, 0, 1, 0, 0, 0, 0, 0, 0, 1, 0}; /* </s> has none */
     size_t all = 0;
@@ -77,6 +80,7 @@ static const struct {
              {"0-0x\n\n\n\n\n\n", "line 1: expected links"},
              {"0-0 3-0\n\n\n\n\n\n", "has a link 3-0, but this pair has 3 and 3 subwords"},
              {"0-3\n\n\n\n\n\n", "has a link 0-3"},
+             {"0-0\n\n\n\n\n\n\n\n", "has a line 8, and the training part has 7"},
              {"0-99999999999999999999\n\n\n\n\n\n", "has a link 0-9999999999"}};
 
 START_TEST(what_is_no_alignment_is_refused)
@@ -85,7 +89,7 @@ START_TEST(what_is_no_alignment_is_refused)
     Alignments a;
     Error e;
     open_pairs(&b, 0);
-    ck_assert(!alignments_read(&a, &b.parts[SPLIT_TRAIN], b.subwords, file_with(wrong[_i].text), &e));
+    ck_assert(!alignments_read(&a, &b.parts[SPLIT_TRAIN], b.subwords, LINES, file_with(wrong[_i].text), &e));
     ck_assert_msg(strstr(e.text, wrong[_i].words), "%s", e.text);
     ck_assert_ptr_null(strchr(e.text, '\n'));
     alignments_close(&a);
@@ -130,7 +134,7 @@ START_TEST(a_row_has_one_of_its_links)
     size_t met[3] = {0}, apart = 0;
     open_pairs(&b, 0);
     const SentencePairs *p = &b.parts[SPLIT_TRAIN];
-    ck_done(alignments_read(&a, p, b.subwords, file_with("2-1 0-1 1-0\n\n\n0-0\n\n\n"), &e), e);
+    ck_done(alignments_read(&a, p, b.subwords, LINES, file_with("2-1 0-1 1-0\n\n\n0-0\n\n\n"), &e), e);
     ck_done(batch_open(&batch, &(BatchSize){ALIGNED + 1, 3, {12, 12, 12}, 0, 0}, &e), e);
     for (uint64_t step = 1; step <= STEPS; step++) {
         batch_clear(&batch);
@@ -168,7 +172,7 @@ static bool read_and_learn(void *argument, Error *e)
 {
     const Files *f = argument;
     Alignments read = {0}, learned = {0};
-    bool done = alignments_read(&read, &f->b.parts[SPLIT_TRAIN], f->b.subwords, f->links, e) &&
+    bool done = alignments_read(&read, &f->b.parts[SPLIT_TRAIN], f->b.subwords, LINES, f->links, e) &&
                 alignments_learn(&learned, &f->b.parts[SPLIT_TRAIN], f->b.subwords, e);
     alignments_close(&read);
     alignments_close(&learned);

@@ -214,6 +214,8 @@ START_TEST(an_ensemble_is_the_mean_of_its_runs)
     ck_assert_double_eq_tol(log_p[2], log((exp(log_p[0]) + exp(log_p[1])) / 2), 1e-5);
     refused(1, "-none", "translate --run %s -q --file %s --ensemble %s-none", run, source, run);
     works("train --run %s-bytes " TINY "--steps 1 --type bytes", run);
+    works("train --run %s-registers " TINY " --registers 2 --steps 1", run);
+    refused(1, "it has 2 registers, and ", "translate --run %s -q --file %s --ensemble %s-registers", run, source, run);
     refused(1, "its vocabulary is not that of", "translate --run %s -q --file %s --ensemble %s-bytes", run, source,
             run);
 }

@@ -108,6 +108,8 @@ START_TEST(fairseq_has_subwords_beside_words)
     for (; *subwords; subwords++, words++) { /* the same, but for the marks */
         if (!strncmp(subwords, "@@ ", 3))
             subwords += 3;
+        if (!strcmp(subwords, "@@") && !*words) /* it may end within a word */
+            break;
         ck_assert_int_eq(*subwords, *words);
     }
     said_free(&s);

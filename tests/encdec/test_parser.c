@@ -399,10 +399,32 @@ START_TEST(brackets_are_drawn_against_words)
     said_free(&tokens);
 }
 
+/* Words are called by words and brackets by brackets, and neither is counted as the other. */
+START_TEST(words_and_brackets_are_drawn_apart)
+{
+    size_t size;
+    if (!can_draw("encdec/parser/words_and_brackets_are_drawn_apart"))
+        return;
+    const char *run = trained(treebank(), "--steps 1");
+    works("plot --run %s --what embeddings", run);
+    char *data = read_in(run, "pictures/embeddings.tsv", &size), *target = strstr(data, "\ntarget_embedding");
+    ck_assert_msg(target && strstr(data, "\tthe\n") < target && !strstr(target, "\tthe\n"), "%s", data);
+    ck_assert_msg(strstr(data, "\t)NP\n") > target, "%s", data);
+    memory_free(data);
+    works("plot --run %s --what coverage", run);
+    data = read_in(run, "pictures/coverage.tsv", &size);
+    target = strstr(data, "\ntrain, target\t");
+    ck_assert(target);
+    ck_assert_msg(strstr(target, "\t100\n") < strstr(target, "\nvalid"), "%s", data); /* all brackets are known */
+    memory_free(data);
+}
+
 START_TEST(what_does_not_go_together_is_refused)
 {
     const char *folder = treebank(), *run = trained(folder, "--steps 1"), *other = fresh_path("run");
     refused(1, "needs a treebank", "train --run %s/none --preset parser-small -q", folder);
+    refused(2, "--no-repeat is not for trees", "parse --run %s --no-repeat 2", run);
+    refused(2, "leave out --format", "parse --run %s --pretty --format nbest", run);
     refused(2, "--pretty is for trees", "translate --run %s --pretty", run);
     works("train --preset minute --minutes 0 --steps 1 -q --run %s --dim 16 --heads 2 --ff 16", other);
     refused(1, "train a parser with --trees", "parse --run %s", other);
@@ -421,6 +443,7 @@ static const Test tests[] = {TEST(a_sentence_and_its_tree_are_a_pair_of_lines),
                              TEST(what_is_searched_is_what_is_scored),
                              TEST(two_parsers_are_compared_on_the_same_sentences),
                              TEST(brackets_are_drawn_against_words),
+                             TEST(words_and_brackets_are_drawn_apart),
                              TEST(what_does_not_go_together_is_refused)};
 
 int main(int argc, char **argv)

@@ -199,8 +199,8 @@ START_TEST(presets_are_the_models_that_they_are_named_after)
         const char *words;
         double parameters;
     } models[] = {
-        {"tiny", 2605056},
-        {"tiny --no-tie", 2605056 + 2 * 1280000 + 10000},
+        {"tiny", 2870016},
+        {"tiny --no-tie", 2870016 + 2 * 1280000 + 10000},
         {"base", 63082496},
         {"base --type bytes", 63082496 - (37000 - 258) * 512},
         {"base --type wordpiece --vocabulary tests/fixtures/wordpiece-vocab.txt", 63082496 - (37000 - 168) * 512}};
@@ -313,6 +313,13 @@ START_TEST(what_cannot_be_is_refused)
             run);
     refused(2, "--guided-head", "train --run %s-2 " TINY " --guided-alignment 1 --guided-head 2", run);
     refused(2, "--guided-layer", "train --run %s-2 " TINY " --guided-alignment 1 --guided-layer 1", run);
+    refused(2, "--guided-alignment is for a softmax",
+            "train --run %s-2 " TINY " --guided-alignment 1 --attention composed --distances none --talking-heads",
+            run);
+    refused(2, "--bias-free leaves no bias", "train --run %s-2 " TINY " --tie --bias-free --logits-bias", run);
+    works("train --run %s-3 " TINY " --depth 1 --decoder-depth 2 --steps 1", run);
+    works("eval --run %s-3 --skip-blocks 1 --no-bleu -q", run);
+    refused(2, "from 0 to 1", "eval --run %s-3 --skip-blocks 2", run);
     refused(2, "for --guided-alignment", "train --run %s-2 " TINY " --alignments x", run);
     write_in(run, "train.en", lines, sizeof lines - 1), write_in(run, "train.de", lines, sizeof lines - 1);
     refused(1, "held out",

@@ -126,19 +126,19 @@ static void forget(Grammar *g, Tree *trees, size_t count)
 START_TEST(trees_that_were_learned_are_found_again)
 {
     static const char *const texts[] = {
-        "(S (NP (DT the) (NN dog)) (VP (VBZ sees) (NP (DT a) (JJ big) (JJ old) (NN cat))) (. .))",
-        "(S (VP (VB go)))",
+        "(S (NP (DT the) (NN dog)) (VP (VBZ sees) (NP (DT a) (JJ big) (JJ old) (NN cat))) (. .))", "(S (VP (VB go)))",
         "(S (NP (NP (NN rain))) (VP (VP (VBZ falls)) (CC and) (VP (VBZ stops))))",
+        "(S^TOP (@S (UH oh) (UH no)) (, ,) (NP (PRP it)))", /* as others write binary trees */
     };
-    static const char *const sentences[] = {"the dog sees a big old cat .", "go", "rain falls and stops"};
+    static const char *const sentences[] = {"the dog sees a big old cat .", "go", "rain falls and stops", "oh no , it"};
     Grammar g;
-    Tree trees[3];
-    learn(&g, trees, texts, 3);
-    for (size_t i = 0; i < 3; i++)
+    Tree trees[4];
+    learn(&g, trees, texts, 4);
+    for (size_t i = 0; i < 4; i++)
         expect_parse(&g, sentences[i], texts[i]);
     expect_parse(&g, "go go go go", ""); /* the grammar has no such sentence */
     expect_parse(&g, "", "");
-    forget(&g, trees, 3);
+    forget(&g, trees, 4);
 }
 
 /* "saw men with telescopes": who has them is what was seen more often. */
@@ -199,6 +199,10 @@ START_TEST(both_baselines_are_scored)
     s = must("baseline --trees --data %s", folder);
     ck_assert_msg(strstr(s.out, "valid, 2 trees; learned from 16\n") && strstr(s.out, "\ngrammar          F1 100.00"),
                   "%s", s.out);
+    said_free(&s);
+    write_in(folder, "text", "\xEF\xBB\xBFthe dog sees w1.", 19);
+    s = must("baseline --trees --data %s --file %s/text", folder, folder);
+    ck_assert_str_eq(s.out, "(S (NP (DT the) (NN dog)) (VP (VBZ sees) (NP (NN w1))) (. .))\n");
     said_free(&s);
 }
 

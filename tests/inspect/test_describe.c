@@ -61,6 +61,22 @@ START_TEST(numbers_are_those_computed_by_hand)
     labels_close(&t);
 }
 
+/* Each layer may have a window of its own: what is evenly over it is even. */
+START_TEST(what_is_hidden_is_not_compared_with)
+{
+    static float w[] = {1, 0, 0, 0, .5f, .5f, 0, 0, 0, .5f, .5f, 0, 0, 0, .5f, .5f};
+    Attend sees = {.causal = true, .window = 2};
+    Labels t = tokens_of("abcd");
+    Maps m = causal_maps(&t);
+    m.heads = 1, m.weights = w, m.sees = &sees;
+    HeadNote n = describe_head(&m, 0, 0);
+    for (Measure k = 0; k < MEASURES; k++)
+        near(n.is[k], n.even[k]);
+    near(n.even[MEASURE_ENTROPY], 1);
+    ck_assert_str_eq(n.words, "looks at everything, nearly evenly");
+    labels_close(&t);
+}
+
 START_TEST(a_map_without_an_order_counts_all)
 {
     static float w[] = {0, .5f, .5f, 0, 1, 0}; /* 2 queries, 3 keys */
@@ -162,9 +178,10 @@ START_TEST(memory_that_runs_out_is_said)
     labels_close(&t);
 }
 
-static const Test tests[] = {TEST(numbers_are_those_computed_by_hand), TEST(a_map_without_an_order_counts_all),
-                             TEST(one_token_alone_is_described),       TEST(heads_are_sorted_and_none_is_lost),
-                             TEST(rollout_is_the_product_by_hand),     TEST(memory_that_runs_out_is_said)};
+static const Test tests[] = {TEST(numbers_are_those_computed_by_hand), TEST(what_is_hidden_is_not_compared_with),
+                             TEST(a_map_without_an_order_counts_all),  TEST(one_token_alone_is_described),
+                             TEST(heads_are_sorted_and_none_is_lost),  TEST(rollout_is_the_product_by_hand),
+                             TEST(memory_that_runs_out_is_said)};
 
 int main(int argc, char **argv)
 {

@@ -116,6 +116,22 @@ START_TEST(logits_far_below_0_stay_finite)
     case_free(&c);
 }
 
+/* Their powers are infinite, and 0 times infinity is NaN. */
+START_TEST(what_is_not_scored_has_no_gradient_whatever_its_logits)
+{
+    Passes p;
+    Case c = passes(&p, 3);
+    *element(&c.tensor[TARGETS], 0, 0) = -1;
+    for (size_t j = 0; j < p.v; j++)
+        *element(&c.tensor[X], 0, j) += 100, *element(&c.tensor[Z], 0, j) += 200;
+    c.add = false;
+    EACH_BACKEND(r, &c) {
+        for (size_t j = 0; j < p.v; j++)
+            ck_assert(result_at(&c, &r, DX, 0, j) == 0 && result_at(&c, &r, DZ, 0, j) == 0);
+    }
+    case_free(&c);
+}
+
 START_TEST(passes_that_agree_cost_nothing)
 {
     Passes p;
@@ -139,6 +155,7 @@ int main(int argc, char **argv)
     static const Test tests[] = {
         TEST_LOOP(every_backend_agrees_with_f64, 40),  TEST_LOOP(gradients_are_slopes, 24),
         TEST_LOOP(gradients_are_added_where_asked, 4), TEST(the_loss_is_the_sum_of_both_divergences),
-        TEST(logits_far_below_0_stay_finite),          TEST(passes_that_agree_cost_nothing)};
+        TEST(logits_far_below_0_stay_finite),          TEST(what_is_not_scored_has_no_gradient_whatever_its_logits),
+        TEST(passes_that_agree_cost_nothing)};
     return suite_run("kernels/agreement", tests, sizeof tests / sizeof *tests, argc, argv);
 }

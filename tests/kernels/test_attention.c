@@ -99,6 +99,18 @@ START_TEST(rows_of_many_tiles_agree_with_f64)
     case_ask(case_agrees, c);
 }
 
+/* Of each length of a last tile: it looks at fewer distances than those before it, which begin where it ends. */
+START_TEST(relative_keys_agree_with_f64_at_every_length)
+{
+    SKIP_IF_FAST(_i);
+    Attending a = {.rows = 1, .key_rows = 1, .heads = 1, .key_size = 5, .value_size = 3, .scale = 0.4};
+    a.queries[0] = a.keys[0] = 32 + _i;
+    a.distances = 80;
+    a.ahead = 40;
+    a.relative = true;
+    case_ask(case_agrees, attending_case(&a, attending_call, 1 + 4 * (uint32_t)_i));
+}
+
 START_TEST(the_team_changes_no_bit)
 {
     Attending a = attending_few((uint32_t)_i);
@@ -503,6 +515,7 @@ int main(int argc, char **argv)
                                  TEST_LOOP(tiles_of_every_width_agree_with_f64, 16),
                                  TEST_LOOP(rows_at_multiples_of_16_bytes_agree_with_f64, 10),
                                  TEST_LOOP(rows_of_many_tiles_agree_with_f64, 8),
+                                 TEST_LOOP(relative_keys_agree_with_f64_at_every_length, 9),
                                  TEST_LOOP(the_team_changes_no_bit, 12),
                                  TEST_LOOP(gradients_are_slopes, 80),
                                  TEST_LOOP(gradients_are_added_where_asked, 32),

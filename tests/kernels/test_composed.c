@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- pad and unpad, each other's transpose */
@@ -127,13 +128,16 @@ static void multiply(const Kernels *k, Stream *s, void *const *at, StepState *st
 
 static Case product_case(Product *p, uint32_t seed)
 {
-    static const size_t sizes[][3] = {{1, 1, 1}, {5, 7, 0}, {0, 3, 2}, {64, 64, 64}, {33, 17, 65}, {1, 40, 9}};
+    enum { TURNED = 6 }; /* both */
+    static const size_t sizes[][3] = {
+        {1, 1, 1}, {5, 7, 0}, {0, 3, 2}, {64, 64, 64}, {33, 17, 65}, {1, 40, 9}, [TURNED] = {9, 7, 70}};
     Random r = {.seed = seed + 1000};
     *p = (Product){.outer = 1 + below(&r, 3), .inner = 1 + below(&r, 3), .alpha = uniform(&r)};
     p->m = 1 + below(&r, 20), p->n = 1 + below(&r, 20), p->k = 1 + below(&r, 20);
     if (seed < sizeof sizes / sizeof *sizes)
         p->m = sizes[seed][0], p->n = sizes[seed][1], p->k = sizes[seed][2];
     p->turned_a = chance(&r, 0.5), p->turned_b = chance(&r, 0.5), p->turned_c = chance(&r, 0.2);
+    p->turned_a |= seed == TURNED, p->turned_b |= seed == TURNED;
     p->shared_b = chance(&r, 0.2);
     for (size_t i = 0; i < 3; i++)
         p->beside[i] = chance(&r, 0.5);
@@ -157,6 +161,14 @@ START_TEST(products_of_every_layout_agree_with_f64)
 {
     SKIP_IF_FAST(_i);
     Product p;
+    case_ask(case_agrees, product_case(&p, (uint32_t)_i));
+}
+
+/* oneDNN, where it may, computes a sum over more than 64 in two parts. */
+START_TEST(products_of_onednn_agree_with_f64)
+{
+    Product p;
+    setenv("ATTEND_TUNING", "default f32-short=onednn", 1);
     case_ask(case_agrees, product_case(&p, (uint32_t)_i));
 }
 
@@ -550,6 +562,7 @@ int main(int argc, char **argv)
                                  TEST_LOOP(padded_rows_hold_their_row_and_then_zeros, 6),
                                  TEST_LOOP(products_of_every_layout_agree_with_f64, 40),
                                  TEST_LOOP(gradients_of_products_are_slopes_and_are_added_where_asked, 16),
+                                 TEST_LOOP(products_of_onednn_agree_with_f64, 16),
                                  TEST(a_product_is_the_sum_over_k),
                                  TEST_LOOP(masked_scores_are_minus_infinity_and_others_stay, 24),
                                  TEST_LOOP(softmax_agrees_with_f64, 24),

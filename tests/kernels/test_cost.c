@@ -244,7 +244,7 @@ static void call_rest(const Kernels *k, Stream *s)
     k->route_backward(s, p, true, p, p, p, 3, 4, 2);
     k->experts_forward(s, p, p, p, p, 6, 4, 5, 4);
     k->experts_backward(s, p, true, p, p, p, p, p, 6, 4, 5, 4);
-    k->load_loss_forward(s, p, p, p, 0, p, p, 0.1, p, 2, 3, 4, 2);
+    k->load_loss_forward(s, p, p, p, 0, p, p, 0.1, p, p, 2, 3, 4, 2);
     k->load_loss_backward(s, p, true, p, 0, p, p, p, 2, 3, 4);
     k->z_loss_forward(s, p, p, 0, p, 0.1, 3);
     k->z_loss_backward(s, p, true, p, 0, p, p, 0.1, 3, 4);

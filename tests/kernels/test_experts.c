@@ -175,25 +175,25 @@ START_TEST(gradients_of_maps_may_be_unwanted)
 
 /* --- the load loss */
 
-enum { LOSS, FACTORS, Z, CHOSEN, ROW_START, DZ, ARRIVES };
+enum { LOSS, FACTORS, Z, CHOSEN, ROW_START, SCORED_START, DZ, ARRIVES };
 
 static void loads(const Kernels *k, Stream *s, void *const *at, StepState *state, const Case *c)
 {
     const Mixture *m = c->shape;
-    k->load_loss_forward(s, at[LOSS], at[FACTORS], state, 1, at[Z], at[CHOSEN], 0.3, at[ROW_START], m->rows, m->n,
-                         m->experts, m->k);
+    k->load_loss_forward(s, at[LOSS], at[FACTORS], state, 1, at[Z], at[CHOSEN], 0.3, at[ROW_START],
+                         m->k > 1 ? at[SCORED_START] : NULL, m->rows, m->n, m->experts, m->k);
     k->load_loss_backward(s, at[DZ], c->add, state, 1, at[FACTORS], at[Z], at[ROW_START], m->rows, m->n, m->experts);
 }
 
 static Case loading(const Mixture *m, uint32_t seed)
 {
     Case c = case_new(loads, m, seed);
-    int32_t start[MIXTURE_ROWS + 1] = {(int32_t)m->before};
+    int32_t start[MIXTURE_ROWS + 1] = {(int32_t)m->before}, scored[MIXTURE_ROWS + 1] = {0};
     name(&c, m);
     c.state.loss[1].scale = 0.25;
     c.state.loss[1].sum = 1.5;
     for (size_t b = 0; b < m->rows; b++)
-        start[b + 1] = start[b] + (int32_t)m->length[b];
+        start[b + 1] = start[b] + (int32_t)m->length[b], scored[b + 1] = scored[b] + (int32_t)(b % 3);
     tensor(&c, LOSS, "losses", REALS, WRITTEN, m->n, 1)->terms = m->experts;
     tensor(&c, FACTORS, "factors", REALS, WRITTEN, m->rows, m->experts);
     tensor(&c, Z, "scores", REALS, READ, m->n, m->experts);
@@ -202,6 +202,7 @@ static Case loading(const Mixture *m, uint32_t seed)
         for (size_t j = 0, first = below(&c.random, m->experts); j < m->k; j++)
             *element(chosen, n, j) = (double)((first + j) % m->experts);
     tensor_integers(tensor(&c, ROW_START, "start", INTEGERS, READ, m->rows + 1, 1), start);
+    tensor_integers(tensor(&c, SCORED_START, "scored", INTEGERS, READ, m->rows + 1, 1), scored);
     Tensor *d = gradient(&c, DZ, "dscores", NUMBERS, GRADIENT, Z);
     d->terms = 2 * m->experts, d->floor = 0.25;
     output(&c, LOSS, ARRIVES);

@@ -8,9 +8,12 @@
 #include "tests/suite.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static const char *const all = "loss accuracy rate norm speed";
@@ -169,6 +172,25 @@ START_TEST(labels_appear_as_they_are)
     log_free(&log);
 }
 
+/* A name that begins with a number is no step. */
+START_TEST(a_name_does_not_stretch_an_axis)
+{
+    Buffer b = {0};
+    Log log;
+    Error e;
+    if (!can_draw("a_name_does_not_stretch_an_axis"))
+        return;
+    ck_done(log_read(&log, falling_log("log.tsv", 20, 0), &e), e);
+    const Log *const logs[] = {&log};
+    for (size_t i = 0; i < 2; i++)
+        ck_done(curve_add(&b, &(Curve){i ? "20240102-b" : "20240101-a", logs, 1}, i == 0, &e), e);
+    char *svg = drawn((Picture){.script = "loss", .data = text_file("loss.tsv", b.text), .out = place("x.svg")});
+    ck_assert(strstr(svg, "20240102-b") && !strstr(svg, "millions"));
+    memory_free(svg);
+    buffer_free(&b);
+    log_free(&log);
+}
+
 START_TEST(many_curves_with_long_names_still_fit)
 {
     Buffer b = {0};
@@ -219,13 +241,42 @@ START_TEST(what_is_not_there_cannot_be_drawn)
     ck_assert_uint_eq(memory_in_use(), 0);
 }
 
+/* gnuplot's stand-in ends the program that called it, as Ctrl-C does. */
+START_TEST(nothing_is_left_where_a_picture_is_interrupted)
+{
+    static const char script[] = "#!/bin/sh\nkill -TERM $PPID\nsleep 0.2\n";
+    const char *data = text_file("loss.tsv", "1\t2\n"), *folder = place("scripts");
+    char path[800], **names;
+    size_t count;
+    int status;
+    Error e;
+    ck_done(folder_make(place("bin"), &e) && folder_make(folder, &e), e);
+    ck_assert_int_eq(chmod(text_file("bin/gnuplot", script), 0700), 0);
+    snprintf(path, sizeof path, "%s:%s", place("bin"), getenv("PATH"));
+    const pid_t child = fork();
+    if (child == 0) {
+        signal(SIGTERM, SIG_DFL);
+        setenv("PATH", path, 1);
+        setenv("TMPDIR", folder, 1);
+        picture_draw(&(Picture){.script = "loss", .data = data, .out = place("x.svg")}, NULL, &e);
+        _exit(0);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+    ck_done(folder_list(folder, &names, &count, &e), e);
+    ck_assert_uint_eq(count, 0);
+    folder_list_free(names, count);
+}
+
 static const Test tests[] = {
     TEST(awkward_numbers_are_drawn_in_silence),
     TEST(every_kind_of_file_is_drawn),
     TEST_SLOW(names_and_numbers_are_inside_and_apart, 200),
     TEST(labels_appear_as_they_are),
+    TEST(a_name_does_not_stretch_an_axis),
     TEST(many_curves_with_long_names_still_fit),
     TEST(what_is_not_there_cannot_be_drawn),
+    TEST(nothing_is_left_where_a_picture_is_interrupted),
 };
 
 /* In a container no language is set, and gnuplot would warn that it cannot write its degree sign. */

@@ -96,6 +96,11 @@ START_TEST(runs_that_differ_in_nothing_are_called_by_their_folders)
     l = legend_of(runs + 1, 2, false);
     ck_assert_str_eq(l.label[1], "a");
     legend_free(&l);
+    const char *const alike[] = {runs[0], made_run("c/a", "\"dim\": 64", TRAINING("1", ""), 3, 0)};
+    l = legend_of(alike, 2, false); /* and where those are alike, by their paths */
+    ck_assert_str_eq(l.label[0], alike[0]);
+    ck_assert_str_eq(l.label[1], alike[1]);
+    legend_free(&l);
 }
 
 START_TEST(what_an_older_version_did_not_know_is_no_difference)

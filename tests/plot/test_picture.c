@@ -89,11 +89,22 @@ START_TEST(all_scripts_are_carried_along)
     ck_assert(common && count > 1);
 }
 
+/* Elsewhere a comma stands where gnuplot wants a point, and numbers with points are no numbers. */
+START_TEST(what_scripts_run_writes_numbers_with_a_point)
+{
+    static const char *const programs[] = {"awk -", "sort -"}, c[] = "LC_ALL=C ";
+    const size_t size = sizeof c - 1;
+    for (const Embedded *one = plot_scripts; one->name; one++)
+        for (size_t i = 0; i < 2; i++)
+            for (const char *at = one->text; (at = strstr(at, programs[i])); at++)
+                ck_assert_msg((size_t)(at - one->text) >= size && !strncmp(at - size, c, size), "%s: %.60s", one->name,
+                              at);
+}
+
 static const Test tests[] = {
-    TEST(a_text_stays_in_its_field_and_can_be_seen),
-    TEST(what_cannot_be_drawn_is_said_before),
-    TEST(without_gnuplot_there_is_a_line_on_how_to_get_it),
-    TEST(all_scripts_are_carried_along),
+    TEST(a_text_stays_in_its_field_and_can_be_seen),        TEST(what_cannot_be_drawn_is_said_before),
+    TEST(without_gnuplot_there_is_a_line_on_how_to_get_it), TEST(all_scripts_are_carried_along),
+    TEST(what_scripts_run_writes_numbers_with_a_point),
 };
 
 int main(int argc, char **argv) { return suite_run("plot/picture", tests, sizeof tests / sizeof *tests, argc, argv); }

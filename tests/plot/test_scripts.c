@@ -273,10 +273,29 @@ START_TEST(lengths_coverage_and_smoothing)
     }
 }
 
+/* How much of a text a vocabulary covers is said of the last list, which is no text that is trained on. */
+START_TEST(a_vocabulary_is_measured_on_what_is_held_out)
+{
+    char *svg;
+    size_t size;
+    Error e;
+    if (!can_draw("a_vocabulary_is_measured_on_what_is_held_out"))
+        return;
+    Picture p = {.script = "coverage",
+                 .data = text_file("c.tsv",
+                                   "train, source\t4\t2\n1\t75\n2\t100\n\n\ntrain, target\t4\t2\n1\t75\n2\t100\n\n\n"
+                                   "valid, source\t4\t2\n1\t50\n2\t50\n\n\nvalid, target\t4\t2\n1\t25\n2\t25\n"),
+                 .out = place("c.svg"),
+                 .more = {"2", "words"}};
+    ck_done(picture_draw(&p, NULL, &e) && file_read(p.out, &svg, &size, &e), e);
+    ck_assert_ptr_nonnull(strstr(svg, "vocabulary 2: 25 %<"));
+    memory_free(svg);
+}
+
 /* Of different values and of equal ones, with an interval and without. */
 START_TEST(groups_of_runs)
 {
-    static const char *const groups[] = {"loss\n1\t2\n1\t2.5\n2\t3\n\n\na b\t1\t2.25\t2\t2.5\nc'd\t2\t3\t3\t3\n",
+    static const char *const groups[] = {"loss\n1\t2\n1\t2.5\n2\t3\n\n\n50%d b\t1\t2.25\t2\t2.5\nc'd\t2\t3\t3\t3\n",
                                          "loss\n1\t8.25\n2\t8.25\n\n\na\t1\t8.25\t8.25\t8.25\nb\t2\t8.25\t8.25\t8.25\n",
                                          "loss\n1\t0\n\n\na\t1\t0\t0\t0\n"};
     if (!can_draw("groups_of_runs"))
@@ -289,14 +308,16 @@ START_TEST(groups_of_runs)
     ck_assert(!file_exists(place("more")) && !file_exists("more"));
 }
 
-/* A single point, values that lie far apart, and more rows than there are colours. */
+/* A single point, values that lie far apart, or are small, and more rows than there are colours. */
 START_TEST(rows_over_an_option)
 {
-    Buffer one = {0}, many = {0};
+    Buffer one = {0}, many = {0}, small = {0};
     if (!can_draw("rows_over_an_option"))
         return;
     buffer_print(&one, "a b\taccuracy, the best of each run\texamples\n100\t0.5\t0.5\t0.5\n");
     draws("over", &one, 4, false, NULL);
+    buffer_print(&small, "a\tloss\tlr\n1e-05\t2\t1\t3\n0.0001\t2\t2\t2\n");
+    draws("over", &small, 4, false, NULL);
     for (int row = 0; row < 10; row++) {
         buffer_print(&many, "%srow'%d\tloss\tlr\n", row ? "\n\n" : "", row);
         for (int k = 0; k < 3; k++)
@@ -327,6 +348,7 @@ static const Test tests[] = {TEST_SLOW(maps_of_heads, 300),
                              TEST_SLOW(what_heads_do, 100),
                              TEST_SLOW(what_many_heads_do, 200),
                              TEST_SLOW(lengths_coverage_and_smoothing, 200),
+                             TEST_SLOW(a_vocabulary_is_measured_on_what_is_held_out, 100),
                              TEST_SLOW(groups_of_runs, 100),
                              TEST_SLOW(rows_over_an_option, 100),
                              TEST_SLOW(an_empty_file_is_refused_in_a_line, 100)};

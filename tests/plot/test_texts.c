@@ -48,6 +48,23 @@ START_TEST(coverage_is_counted_by_rank)
     buffer_free(&b);
 }
 
+/* 0 and 1 of one vocabulary are no 0 and 1 of another. */
+START_TEST(vocabularies_are_counted_apart)
+{
+    static const int32_t source[] = {0, 1, 1}, target[] = {0, 0, 0, 2};
+    static const size_t three[] = {0, 3}, four[] = {0, 4};
+    TextSet t = {.list = {{.name = "s", .ids = source, .start = three, .count = 1, .learnt = true},
+                          {.name = "t", .ids = target, .start = four, .count = 1, .vocabulary = 1, .learnt = true}},
+                 .count = 2,
+                 .kinds = 3,
+                 .unknown = NOT_KNOWN};
+    Buffer b = {0};
+    Error e;
+    ck_done(texts_coverage(&b, &t, &e), e);
+    ck_assert_str_eq(b.text, "s\t3\t2\n1\t66.666667\n2\t100\n\n\nt\t4\t2\n1\t75\n2\t100\n");
+    buffer_free(&b);
+}
+
 START_TEST(bytes_are_tokens_too)
 {
     static const size_t lines[] = {0, 2, 5};
@@ -102,8 +119,12 @@ static bool count_all(void *argument, Error *e)
 
 START_TEST(each_failed_allocation_is_an_error) { fail_each_allocation(count_all, NULL); }
 
-static const Test tests[] = {TEST(lengths_are_counted),   TEST(coverage_is_counted_by_rank),
-                             TEST(bytes_are_tokens_too),  TEST(one_text_that_is_far_longer_takes_one_line),
-                             TEST(no_texts_are_an_error), TEST(each_failed_allocation_is_an_error)};
+static const Test tests[] = {TEST(lengths_are_counted),
+                             TEST(coverage_is_counted_by_rank),
+                             TEST(vocabularies_are_counted_apart),
+                             TEST(bytes_are_tokens_too),
+                             TEST(one_text_that_is_far_longer_takes_one_line),
+                             TEST(no_texts_are_an_error),
+                             TEST(each_failed_allocation_is_an_error)};
 
 int main(int argc, char **argv) { return suite_run("plot/texts", tests, sizeof tests / sizeof *tests, argc, argv); }

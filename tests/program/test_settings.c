@@ -48,7 +48,7 @@ static Run *made(char *const *words)
     const DataNote data = {"some \"text\".txt", 12345, hash};
     snprintf(path, sizeof path, "%s/run", test_folder());
     must_call(&c, words);
-    ck_done(run_create(&run, path, &e), e);
+    ck_done(run_create(&run, path, NULL, &e), e);
     ck_done(settings_save(run, &c.o, &data, &e), e);
     options_close(&c.o);
     return run;

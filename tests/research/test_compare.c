@@ -186,7 +186,7 @@ START_TEST(names_are_no_commands_of_latex_or_markdown)
     const char *const runs[] = {made_run("a", "\"init\": \"a_b|c\\\\d%\"", "\"seed\": 1", 20, 0),
                                 made_run("b", "\"init\": \"$x^2~\"", "\"seed\": 1", 20, 0)};
     Buffer latex = report_of(runs, 2, REPORT_LATEX), markdown = report_of(runs, 2, REPORT_MARKDOWN);
-    ck_assert_msg(strstr(latex.text, "init a\\_b|c\\textbackslash{}d\\% &"), "%s", latex.text);
+    ck_assert_msg(strstr(latex.text, "init a\\_b\\textbar{}c\\textbackslash{}d\\% &"), "%s", latex.text);
     ck_assert_msg(strstr(latex.text, "init \\$x\\textasciicircum{}2\\textasciitilde{} &"), "%s", latex.text);
     ck_assert_msg(strstr(markdown.text, "| init a_b\\|c\\d% |"), "%s", markdown.text);
     buffer_free(&latex);

@@ -14,7 +14,7 @@ START_TEST(nothing_is_written_through_links_of_a_run)
     place_run();
     Run *run;
     Error e;
-    ck_done(run_create(&run, folder, &e), e);
+    ck_done(run_create(&run, folder, NULL, &e), e);
     run_close(run);
     put("../outside", "mine");
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)

@@ -76,12 +76,12 @@ START_TEST(a_run_is_made_once_and_opened_again)
     Run *run, *other;
     Error e;
     ck_assert(!run_open(&run, folder, true, &e));
-    ck_done(run_create(&run, folder, &e), e);
-    ck_assert(!run_create(&other, folder, &e));
+    ck_done(run_create(&run, folder, NULL, &e), e);
+    ck_assert(!run_create(&other, folder, NULL, &e));
     ck_assert_ptr_null(other);
     run_close(run);
     put("config.json", "{}");
-    ck_assert(!run_create(&run, folder, &e));
+    ck_assert(!run_create(&run, folder, NULL, &e));
     ck_assert_ptr_nonnull(strstr(e.text, "not empty"));
     ck_done(run_open(&run, folder, true, &e), e);
     run_close(run);
@@ -96,7 +96,7 @@ START_TEST(somebodys_folder_is_left_alone)
     Error e;
     ck_done(folder_make(in("sub"), &e), e);
     put(".draft.tmp", "mine");
-    ck_assert(!run_create(&run, folder, &e));
+    ck_assert(!run_create(&run, folder, NULL, &e));
     ck_assert(!run_open(&run, folder, true, &e));
     ck_assert_ptr_nonnull(strstr(e.text, "is not a run"));
     ck_assert_ptr_null(strstr(e.text, "charlm")); /* nor any other program: whose run it was to be is not known here */
@@ -105,13 +105,15 @@ START_TEST(somebodys_folder_is_left_alone)
     ck_assert_uint_eq(memory_in_use(), 0);
 }
 
+static const char *const files[] = {"classes.txt", "vocab.txt", NULL}; /* of its program */
+
 /* A run whose process ended before config.json, which comes last. */
 static void leave_beginning(void)
 {
     place_run();
     Run *run;
     Error e;
-    ck_done(run_create(&run, folder, &e), e);
+    ck_done(run_create(&run, folder, files, &e), e);
     ck_done(save(run, 0, 1, &e) && run_mark(run, "best", 0, &e) && run_mark(run, "last", 0, &e), e);
     ck_done(folder_make(in("checkpoints/.00000000.tmp"), &e), e);
     put(".config.json.tmp", "{");
@@ -127,13 +129,13 @@ START_TEST(what_has_no_configuration_yet_is_made_anew)
     Run *run;
     Error e;
     leave_beginning();
-    ck_done(run_create(&run, folder, &e), e);
+    ck_done(run_create(&run, folder, files, &e), e);
     ck_assert(!folder_exists(in("checkpoints/.00000000.tmp")) && !file_exists(in(".config.json.tmp")));
     ck_done(save(run, 0, 2, &e), e);
     ck_assert(load(run, 0) == 2);
     put("config.json", "{}");
     run_close(run);
-    ck_assert(!run_create(&run, folder, &e));
+    ck_assert(!run_create(&run, folder, files, &e));
     ck_assert_msg(strstr(e.text, "holds a run") && strstr(e.text, "--resume"), "%s", e.text);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
@@ -141,20 +143,20 @@ START_TEST(what_has_no_configuration_yet_is_made_anew)
 /* Whatever else is there was trained, or is not ours. */
 START_TEST(only_a_beginning_is_made_anew)
 {
-    static const char *const more[] = {"log.tsv", "notes", "checkpoints/00000001", "checkpoints/.00000001.tmp",
-                                       ".notes.tmp"};
+    static const char *const more[] = {
+        "log.tsv", "notes", "codes.bpe", "checkpoints/00000001", "checkpoints/.00000001.tmp", ".notes.tmp"};
     Run *run;
     Error e;
     for (size_t i = 0; i < sizeof more / sizeof *more; i++) {
         leave_beginning();
         put(more[i], "");
-        ck_assert(!run_create(&run, folder, &e));
+        ck_assert(!run_create(&run, folder, files, &e));
         ck_assert_msg(strstr(e.text, folder) && strstr(e.text, "other than a run"), "%s", e.text);
         ck_assert(load(&(Run){.path = folder}, 0) == 1);
     }
     leave_beginning();
     ck_assert_int_eq(unlink(in("lock")), 0); /* a user's files, named as ours are */
-    ck_assert(!run_create(&run, folder, &e));
+    ck_assert(!run_create(&run, folder, files, &e));
     ck_assert(!file_exists(in("lock")));
 }
 
@@ -163,7 +165,7 @@ START_TEST(only_one_process_writes)
     place_run();
     Run *writer, *second, *reader;
     Error e;
-    ck_done(run_create(&writer, folder, &e), e);
+    ck_done(run_create(&writer, folder, NULL, &e), e);
     ck_assert(!run_open(&second, folder, true, &e));
     ck_assert_ptr_nonnull(strstr(e.text, "another process"));
     ck_done(run_open(&reader, folder, false, &e), e);
@@ -181,7 +183,7 @@ START_TEST(default_paths_count_up)
     Error e;
     ck_done(run_default_path(&path, "charlm", &e), e);
     ck_assert_str_eq(path, "runs/charlm-1");
-    ck_done(run_create(&run, path, &e), e);
+    ck_done(run_create(&run, path, NULL, &e), e);
     run_close(run);
     memory_free(path);
     ck_done(run_default_path(&path, "charlm", &e), e);
@@ -199,7 +201,7 @@ START_TEST(checkpoints_are_listed_in_order_and_the_last_is_found)
     Error e;
     uint64_t step;
     bool found;
-    ck_done(run_create(&run, folder, &e), e);
+    ck_done(run_create(&run, folder, NULL, &e), e);
     ck_done(run_checkpoint_latest(run, &step, &found, NULL, &e), e);
     ck_assert(!found);
     const uint64_t saved[] = {200, 0, 123456789, 99999999};
@@ -222,7 +224,7 @@ START_TEST(half_a_checkpoint_is_none)
     place_run();
     Run *run;
     Error e;
-    ck_done(run_create(&run, folder, &e), e);
+    ck_done(run_create(&run, folder, NULL, &e), e);
     for (uint64_t step = 1; step <= 6; step++)
         ck_done(save(run, step, 1, &e), e);
     ck_assert_int_eq(unlink(in("checkpoints/00000005/state.safetensors")), 0);
@@ -243,7 +245,7 @@ START_TEST(opening_to_write_removes_what_was_left_half_done)
     Run *run;
     Error e;
     char *temporary;
-    ck_done(run_create(&run, folder, &e), e);
+    ck_done(run_create(&run, folder, NULL, &e), e);
     ck_done(save(run, 1, 1, &e), e);
     ck_done(save(run, 2, 2, &e), e);
     ck_done(run_checkpoint_begin(run, 3, &temporary, &e), e);
@@ -277,7 +279,7 @@ START_TEST(the_newest_damaged_checkpoint_is_named)
     Error e, damaged;
     uint64_t step;
     bool found;
-    ck_done(run_create(&run, folder, &e), e);
+    ck_done(run_create(&run, folder, NULL, &e), e);
     for (uint64_t i = 1; i <= 4; i++)
         ck_done(save(run, i, 1, &e), e);
     ck_assert_int_eq(truncate(in("checkpoints/00000001/model.safetensors"), 30), 0);
@@ -316,7 +318,7 @@ START_TEST(a_reader_finds_a_checkpoint_whatever_is_pruned_meanwhile)
     place_run();
     Run *run;
     Error e;
-    ck_done(run_create(&run, folder, &e), e);
+    ck_done(run_create(&run, folder, NULL, &e), e);
     ck_done(save(run, 0, 1, &e), e);
     run_close(run);
     pid_t child = prune_for_ever();
@@ -374,7 +376,7 @@ START_TEST(killed_at_any_moment_a_run_keeps_what_was_committed)
     place_run();
     Run *run;
     Error e;
-    ck_done(run_create(&run, folder, &e), e);
+    ck_done(run_create(&run, folder, NULL, &e), e);
     run_close(run);
     for (uint64_t i = 0; i < 40; i++) {
         float least[3];
@@ -405,7 +407,7 @@ START_TEST(marks_are_read_back_and_checked)
     Run *run;
     Error e;
     uint64_t step = 0;
-    ck_done(run_create(&run, folder, &e), e);
+    ck_done(run_create(&run, folder, NULL, &e), e);
     ck_assert(!run_marked(run, "best", &step, &e));
     ck_assert_ptr_nonnull(strstr(e.text, "best"));
     ck_done(run_mark(run, "best", 1200, &e), e);
@@ -425,7 +427,7 @@ START_TEST(pruning_keeps_the_last_and_the_best)
     place_run();
     Run *run;
     Error e;
-    ck_done(run_create(&run, folder, &e), e);
+    ck_done(run_create(&run, folder, NULL, &e), e);
     for (uint64_t step = 1; step <= 6; step++)
         ck_done(save(run, step, 1, &e), e);
     ck_done(run_prune(run, 0, &e), e);
@@ -458,7 +460,7 @@ START_TEST(the_log_is_cut_back_when_resuming)
     place_run();
     Run *run;
     Error e;
-    ck_done(run_create(&run, folder, &e), e);
+    ck_done(run_create(&run, folder, NULL, &e), e);
     ck_done(run_log_open(run, "step\tloss (nats)", 0, &e), e);
     expect_text("log.tsv", "step\tloss (nats)\n");
     for (int step = 1; step <= 12; step++)
@@ -493,7 +495,7 @@ START_TEST(a_log_with_other_columns_is_not_touched)
     place_run();
     Run *run;
     Error e;
-    ck_done(run_create(&run, folder, &e), e);
+    ck_done(run_create(&run, folder, NULL, &e), e);
     put("log.tsv", "step\tloss (nats)\tmore\n1\t2\t3\n");
     ck_assert(!run_log_open(run, "step\tloss (nats)", 0, &e));
     ck_assert_ptr_nonnull(strstr(e.text, "log.tsv"));
@@ -507,7 +509,7 @@ START_TEST(a_log_from_before_a_column_was_added_goes_on)
     place_run();
     Run *run;
     Error e;
-    ck_done(run_create(&run, folder, &e), e);
+    ck_done(run_create(&run, folder, NULL, &e), e);
     put("log.tsv", "step\tloss\n1\t2\n2\t1\n3\t1\n");
     ck_done(run_log_open(run, "step\tloss\twaiting\tmore", 2, &e) && run_log_line(run, &e, "3\t1\t0.5\t6"), e);
     expect_text("log.tsv", "step\tloss\twaiting\tmore\n1\t2\t\t\n2\t1\t\t\n3\t1\t0.5\t6\n");
@@ -524,7 +526,7 @@ static bool live(void *argument, Error *e)
     Run *run;
     uint64_t step;
     bool found, done;
-    if (!folder_remove(folder, e) || !run_create(&run, folder, e))
+    if (!folder_remove(folder, e) || !run_create(&run, folder, NULL, e))
         return false;
     done = run_log_open(run, "step\tloss", 0, e) && run_log_line(run, e, "1\t2") && save(run, 1, 1, e) &&
            save(run, 2, 1, e) && save(run, 2, 1, e) && run_mark(run, "best", 1, e) &&

@@ -10,7 +10,7 @@ START_TEST(samples_of_later_steps_are_removed_and_nothing_else)
     place_run();
     Run *run;
     Error e;
-    ck_done(run_create(&run, folder, &e), e);
+    ck_done(run_create(&run, folder, NULL, &e), e);
     ck_done(run_samples_cut(run, 0, &e), e); /* of a run that has none */
     ck_done(run_sample_write(run, 5, "five", 4, &e), e);
     ck_done(run_sample_write(run, 6, "six", 3, &e), e);
@@ -38,7 +38,7 @@ START_TEST(samples_without_memory_are_an_error)
     place_run();
     Run *run;
     Error e;
-    ck_done(run_create(&run, folder, &e), e);
+    ck_done(run_create(&run, folder, NULL, &e), e);
     fail_each_allocation(write_and_cut, run);
     run_close(run);
 }

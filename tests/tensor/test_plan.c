@@ -219,6 +219,39 @@ START_TEST(a_plan_suffices_for_every_smaller_shape)
     }
 }
 
+/* As of a chain that runs often: there are few parameters, and many nodes. */
+START_TEST(blocks_that_share_all_parameters_can_be_measured)
+{
+    enum { TIMES = 1000 };
+    const Kernels *k = cost_kernels(NUMBER_F32);
+    BlockOptions o = {.attention = {.dim = 4, .heads = 1, .key_size = 4, .value_size = 4}, .ff = 4};
+    Parameters p = {.again = true};
+    Weights weights = {k, &p, &weights, &weights};
+    StepState state = {0};
+    Shape s;
+    Stream *stream;
+    Tape t;
+    Block one;
+    Error e;
+    for (size_t i = 0; i < TIMES; i++)
+        one = block_new(&p, &o, "block");
+    shape_of(&s, (const size_t[]){3}, 1);
+    s.rows.start = s.start;
+    AttentionContext how = context_rows(&s.rows, true);
+    ck_done(parameters_finish(&p, &e) && k->open(&stream, 1, &e) && tape_open(&t, k, stream, &weights, NULL, &e), e);
+    t.training = t.recording = true;
+    t.gradient = &t;
+    t.state = &state;
+    Tensor *x = tape_tensor(&t, s.rows.positions, o.attention.dim, false, true);
+    for (size_t i = 0; i < TIMES; i++)
+        x = block(&t, &one, x, NULL, &how);
+    ck_assert_uint_gt(tape_plan(&t).host, TIMES * sizeof *x);
+    tape_reset(&t);
+    tape_close(&t);
+    k->close(stream);
+    parameters_close(&p);
+}
+
 /* ---- with numbers: pieces that overlapped would show */
 
 static Tensor *blocks(Tape *t, const TapeFixture *l)
@@ -269,6 +302,7 @@ int main(int argc, char **argv)
 {
     static const Test tests[] = {
         TEST_LOOP(a_plan_suffices_for_every_smaller_shape, 8),
+        TEST(blocks_that_share_all_parameters_can_be_measured),
         TEST_LOOP(a_pass_in_the_room_of_a_larger_one_gives_the_same_bits, 8),
     };
     return suite_run("tensor/plan", tests, sizeof tests / sizeof *tests, argc, argv);

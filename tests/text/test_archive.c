@@ -91,6 +91,10 @@ START_TEST(a_plain_file_is_itself)
     ck_done(text_read("other", &bytes, &size, &e), e);
     ck_assert_str_eq(bytes, "second");
     memory_free(bytes);
+    ck_done(file_write("letters", "BZh is how a bzip2 begins", 25, &e), e); /* and a text may */
+    ck_done(text_read("letters", &bytes, &size, &e), e);
+    ck_assert_uint_eq(size, 25);
+    memory_free(bytes);
     ck_done(text_read("/dev/null", &bytes, &size, &e), e);
     ck_assert_uint_eq(size, 0);
     memory_free(bytes);
@@ -230,7 +234,7 @@ START_TEST(rubbish_after_the_first_bytes_of_an_archive_is_an_error)
         return;
     }
     const char *const starts[] = {"PK\003\004rubbish rubbish rubbish rubbish", "\x1f\x8b\x08rubbish rubbish rubbish",
-                                  "BZhrubbish rubbish rubbish", "\x28\xb5\x2f\xfdrubbish rubbish rubbish"};
+                                  "BZh91AY&SYrubbish rubbish rubbish", "\x28\xb5\x2f\xfdrubbish rubbish rubbish"};
     for (size_t i = 0; i < 4; i++) {
         Error e;
         ck_done(file_write("rubbish", starts[i], strlen(starts[i]), &e), e);

@@ -287,6 +287,21 @@ START_TEST(a_symbol_with_two_origins_is_split_into_one_of_them)
     bpe_close(&b);
 }
 
+/* As of a text that speaks of </w>: what is merged looks like the end of a word. */
+START_TEST(a_merge_within_the_end_of_a_word_is_not_split)
+{
+    Bpe b = merges("a</ w>\n");
+    Vocabulary kept;
+    BpeCoder c;
+    Error e;
+    ck_done(bpe_subwords_read(&kept, file_of("b@@ 5\n"), &e), e);
+    ck_done(bpe_coder_open(&c, &b, &kept, 1, &e), e);
+    ck_assert_str_eq(subwords(&c, "ba", 2), "b@@ a");
+    bpe_coder_close(&c);
+    vocabulary_close(&kept);
+    bpe_close(&b);
+}
+
 START_TEST(an_old_end_of_word_is_split_off_without_a_subword)
 {
     Bpe b = codes(file_of("l o\nlo w\nlow </w>\n"));
@@ -387,6 +402,7 @@ static const Test tests[] = {EACH(merges_are_applied_as_subword_nmt_applies_them
                              TEST(a_list_that_keeps_nothing_is_none),
                              TEST(a_symbol_with_two_origins_is_split_into_one_of_them),
                              TEST(a_symbol_with_two_origins_is_split_into_one_of_them),
+                             TEST(a_merge_within_the_end_of_a_word_is_not_split),
                              TEST(an_old_end_of_word_is_split_off_without_a_subword),
                              TEST(subwords_are_counted_to_a_vocabulary),
                              TEST(several_threads_share_the_merges)};

@@ -34,6 +34,7 @@ static const struct {
     {"AT&T and P & L, a@b.org & <x>", "AT&T and P & L , a@b.org & < x >"},
     {"a 62%-owned unit--of 1/2 of S&P* {x}", "a 62%-owned unit -- of 1\\/2 of S&P\\* -LCB- x -RCB-"},
     {"1\\/2 --- well...", "1\\/2 -- well ..."},
+    {"It has 62%--half of it 62%-owned.", "It has 62 % -- half of it 62%-owned ."},
     {"wait.... Oh", "wait ... . Oh"},
     {"I'm he'd WE'LL you're they've didn't CAN'T isn't", "I 'm he 'd WE 'LL you 're they 've did n't CA N'T is n't"},
     {"shouldn't've", "should n't 've"},

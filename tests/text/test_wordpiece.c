@@ -224,6 +224,23 @@ START_TEST(runs_of_one_letter_are_joined_from_the_left)
     expect_learned("aaaaa", 50, subwords, 5);
 }
 
+/* Such a word has each of its pairs many times. */
+START_TEST(a_long_run_of_one_letter_is_learned_in_little_memory)
+{
+    char word[BERT_WORD_MOST + 1] = "";
+    memset(word, 'a', BERT_WORD_MOST);
+    Vocabulary words = counted(word);
+    WordPiece w;
+    Error e;
+    const size_t before = memory_in_use();
+    memory_peak_reset();
+    ck_done(wordpiece_learn(&w, &words, 100, true, &e), e);
+    ck_assert_str_eq(vocabulary_word(&w.subwords, (int32_t)w.subwords.count - 1), word);
+    ck_assert_uint_lt(memory_peak() - before, 4 << 20);
+    wordpiece_close(&w);
+    vocabulary_close(&words);
+}
+
 START_TEST(a_vocabulary_smaller_than_its_characters_is_refused)
 {
     Vocabulary words = counted("abc");
@@ -420,6 +437,7 @@ static const Test tests[] = {TEST_LOOP(ids_are_those_of_tokenizers, 2),
                              TEST(the_pair_met_most_often_is_joined_first),
                              TEST(of_pairs_met_equally_often_the_lower_ids_are_joined),
                              TEST(runs_of_one_letter_are_joined_from_the_left),
+                             TEST(a_long_run_of_one_letter_is_learned_in_little_memory),
                              TEST(a_vocabulary_smaller_than_its_characters_is_refused),
                              TEST_LOOP(what_is_learned_is_what_counting_anew_would_learn, 20),
                              TEST(words_that_no_text_has_are_left_out),

@@ -40,6 +40,7 @@ static const struct {
     {"\xC3\x89mile \xC3\x96L na\xC3\xAFve \xC5\xB8 \xC5\x81 \xC5\xBD \xCE\xA3 \xD0\x96 \xD0\x81",
      "\xC3\xA9mile|\xC3\xB6l|na\xC3\xAFve|\xC3\xBF|\xC5\x82|\xC5\xBE|\xCF\x83|\xD0\xB6|\xD1\x91|"},
     {"\xC4\x80 \xC4\xB9 \xC4\xB0", "\xC4\x81|\xC4\xBA|\xC4\xB0|"},
+    {"\u0218i \u01AF \u1EC6 \u0490 \u038C \u018F \u1E9E", "\u0219i|\u01B0|\u1EC7|\u0491|\u03CC|\u0259|\u00DF|"},
     {"\xE2\x80\x9CI don\xE2\x80\x99t\xE2\x80\x9D\xE2\x80\x94no\xE2\x80\xA6", "\"|i|don't|\"|-|no|.|"},
     {"a\xC2\xA0"
      "b\xC2\x85"
@@ -52,7 +53,7 @@ static const struct {
      "5",
      "2|\xC3\x97|3|\xC2\xA1|ol\xC3\xA9|!|\xE2\x82\xAC|5|"},
     {"\u00B2\u00AA\u00B5\u00BA \u00F7a\u3001b\uFF01\uFF21\U0001F600 \u2190z \u0131\u0138\u0149",
-     "\u00B2|\u00AA\u00B5\u00BA|\u00F7|a|\u3001|b|\uFF01|\uFF21|\U0001F600|\u2190|z|\u0131\u0138\u0149|"},
+     "\u00B2|\u00AA\u00B5\u00BA|\u00F7|a|\u3001|b|\uFF01|\uFF41|\U0001F600|\u2190|z|\u0131\u0138\u0149|"},
     {"bad\xFFone\x80\x80\xC3", "bad|\xEF\xBF\xBD|one|\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD|"},
     {"\xC0\xAF\xED\xA0\x80z",
      "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD|z|"}, /* overlong, and half a pair: five bytes, of which three stay */

@@ -415,7 +415,9 @@ START_TEST(weights_of_another_architecture_are_refused_though_their_shapes_fit)
                  {"{}", "{\"heads\": 4}", NULL},
                  {"{\"heads\": 4}", "{\"heads\": 4, \"score-cap\": 5}", "score-cap 0, and this one has 5"},
                  {"{\"sparse\": \"local\", \"stride\": 4}", "{}", "sparse local, and this one has none"},
-                 {"{}", "{\"rotary-base\": 500000}", "rotary-base 0, and this one has 500000"},
+                 {"{}", "{\"rotary-base\": 500000}", "rotary-base 10000, and this one has 500000"},
+                 {"{\"rotary-base\": 10000}", "{}", NULL}, /* what 0 stands for */
+                 {"{\"norm-epsilon\": 1e-05}", "{\"norm-epsilon\": 0}", NULL},
                  {"{\"residual-scores\": true}", "{\"residual-scores\": false}", "yes, and this one has no"},
                  {"{\"sigmoid-attention\": false}", "{}", NULL},
                  {"{\"loops\": 2}", "{}", "loops 2, and this one has 1"}};
@@ -450,7 +452,7 @@ static bool build_save_and_load(void *argument, Error *e)
         return false;
     bool fine = trainer_open(&trainer, &options, &tiny.parameters, &tiny.task, e) &&
                 weights_init(&trainer.weights, trainer.worker[0].stream, INIT_GPT2, 1, 1, e) &&
-                run_create(&run, path, e) && checkpoint_save(run, &trainer, &note, &at, false, e) &&
+                run_create(&run, path, NULL, e) && checkpoint_save(run, &trainer, &note, &at, false, e) &&
                 run_mark(run, "last", 1, e) && run_prune(run, 1, e);
     run_close(run);
     run = NULL;

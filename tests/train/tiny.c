@@ -121,7 +121,7 @@ void tiny_run_open(TinyRun *r, const char *path, const TinyOptions *o, const Loo
     ck_done(tiny_open(&r->tiny, o, &e), e);
     ck_done(trainer_open(&r->trainer, &trainer, &r->tiny.parameters, &r->tiny.task, &e), e);
     ck_done(weights_init(&r->trainer.weights, r->trainer.worker[0].stream, INIT_GPT2, o->depth, 1, &e), e);
-    ck_done(there ? run_open(&r->run, path, true, &e) : run_create(&r->run, path, &e), e);
+    ck_done(there ? run_open(&r->run, path, true, &e) : run_create(&r->run, path, NULL, &e), e);
     r->loop = (Loop){
         .trainer = &r->trainer, .task = &r->tiny.task, .run = r->run, .note = {"tiny", "{}"}, .options = *loop};
     ck_done(there ? loop_resume(&r->loop, &e) : loop_begin(&r->loop, &e), e);
