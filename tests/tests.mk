@@ -67,6 +67,7 @@ tsan: ## run the tests with ThreadSanitizer
 VALGRIND      = valgrind -q --error-exitcode=9 --leak-check=full --show-leak-kinds=definite,indirect,possible
 VALGRIND_ARCH = $(if $(filter x86_64,$(shell uname -m)),x86-64-v3,native)
 VALGRIND_SKIP = cli/progress # its signals need a process for each test, and here all share one
+VALGRIND_SKIP += nn/denormals # there all processors keep denormal numbers
 VALGRIND_SKIP += huge/elements huge/files # 2^31 numbers take hours there
 
 valgrind: ## run the tests under valgrind
