@@ -122,6 +122,9 @@ static int norm_kind(const Reference *f)
 
 static int distances(const Reference *f)
 {
+    static const char *const kinds[] = {"none", "bias", "alibi", "keys", "xl", "buckets", "t5", "mlp", NULL};
+    if (safetensors_text(f->file, "distances"))
+        return reference_choice(f, "distances", kinds);
     return rare(f, "t5")             ? DISTANCE_T5
            : rare(f, "alibi-heads")  ? DISTANCE_ALIBI
            : rare(f, "distance-mlp") ? DISTANCE_MLP
@@ -130,9 +133,11 @@ static int distances(const Reference *f)
 
 SharedOptions reference_options(const Reference *f)
 {
-    static const char *const activations[] = {"relu", "gelu", "gelu-tanh", "tanh", "sigmoid", "silu", NULL};
+    static const char *const activations[] = {"relu", "gelu", "gelu-tanh", "tanh", "sigmoid", "silu", "relu2", NULL};
     static const char *const norms[] = {"post", "pre", "sandwich", "parallel", "deepnorm", "residual", NULL};
-    static const char *const positions[] = {"none", "learned", "sinusoid", "rotary", NULL};
+    static const char *const positions[] = {
+        "none", "learned", "sinusoid", "rotary", "sinusoid-halves", "sinusoid-slower", NULL};
+    static const char *const scores[] = {"scaled-dot", "dot", "bilinear", "additive", NULL};
     static const char *const skips[] = {"none", "x0", "unet", NULL};
     static const char *const patterns[] = {"none", "local", "strided", "fixed", NULL};
     return (SharedOptions){
@@ -165,6 +170,7 @@ SharedOptions reference_options(const Reference *f)
         .sink_score = rare(f, "sink-score"),
         .value_gate = rare(f, "value-gate"),
         .attention = (int)rare(f, "composed"),
+        .score = safetensors_text(f->file, "score") ? reference_choice(f, "score", scores) : 0,
         .talking_heads = rare(f, "talking-heads"),
         .top_keys = rare(f, "top-keys"),
         .sigmoid_attention = rare(f, "sigmoid-attention"),

@@ -1,4 +1,5 @@
-/* Adafactor is torch.optim's and transformers' (tests/fixtures/adafactor.py), in double, whoever moves which tensor. */
+/* Optimizers are those of torch.optim and other packages (tests/fixtures/optimizers.py), in double, whoever moves which
+ * tensor. */
 #include "base/memory.h"
 #include "core/tensor/tape.h"
 #include "core/train/optimizer.h"
@@ -6,22 +7,41 @@
 #include "tests/suite.h"
 
 #include <math.h>
+#include <string.h>
 
-enum { STEPS = 5, ADAFACTOR = 4, MOST_ROWS = 64 };
+enum { STEPS = 5, ADAFACTOR = 4, MOST_ROWS = 64, MOST_WORKERS = 4 };
 
-static const double rate = 0.125, decay = 0.25;
+static const double rate = 0.125;
+
+static const OptimizerOptions published[] = {{.kind = 1, .momentum = 0.75},
+                                             {.kind = 2, .momentum = 0.75, .decay = 0.25},
+                                             {.kind = 3, .adam = {0.9, 0.99, 0}, .decay = 0.25},
+                                             {.kind = ADAFACTOR, .decay = 0.25}};
+
+enum { PUBLISHED = sizeof published / sizeof *published };
 
 static double value(size_t i, double number, double scale) { return scale * sin(0.5 + 1.75 * (double)i + number); }
 
 /* Rows that are multiples of this have a gradient. */
-static size_t every(const Json *one) { return (size_t)case_value(one, 1)->number; }
+static size_t every(const Json *one) { return (size_t)case_value(one, 2)->number; }
+
+/* The cases of an optimizer, which stand one after another. */
+static Json cases_of(const Json *all, const char *name)
+{
+    Json found = {0};
+    for (size_t i = 0; i < all->count; i++)
+        if (strcmp(case_value(&all->items[i], 0)->text, name) == 0)
+            found.items = found.count++ ? found.items : &all->items[i];
+    ck_assert_uint_ge(found.count, 3);
+    return found;
+}
 
 static Parameters parameters_of(const Json *list)
 {
     Parameters p = {0};
     Error e;
     for (size_t i = 0; i < list->count; i++) {
-        const Json *shape = case_value(&list->items[i], 0);
+        const Json *shape = case_value(&list->items[i], 1);
         parameters_add(&p, every(&list->items[i]) > 1 ? ROLE_LOOKUP : ROLE_WEIGHT, (size_t)shape->items[0].number,
                        shape->count > 1 ? (size_t)shape->items[1].number : 0, "p%zu", i);
     }
@@ -57,45 +77,47 @@ static void check(const Json *wanted, const double *found, const char *name, con
     }
 }
 
-START_TEST(five_steps_are_those_of_torch_and_transformers)
+START_TEST(five_steps_are_the_published_ones)
 {
-    const size_t workers = (size_t)_i + 1;
-    Cases cases = cases_open("adafactor");
-    Parameters p = parameters_of(cases.list);
+    const size_t workers = (size_t)_i % MOST_WORKERS + 1;
+    OptimizerOptions options = published[_i / MOST_WORKERS];
+    const OptimizerKind *kind = optimizer_kind(options.kind);
+    Cases cases = cases_open("optimizers");
+    const Json list = cases_of(cases.list, kind->name);
+    Parameters p = parameters_of(&list);
     const Kernels *k = kernels_find("plain", NUMBER_F64, NULL);
-    OptimizerOptions options = {.kind = ADAFACTOR, .decay = decay};
     Weights weights;
     Optimizer o;
     Stream *s;
     Error e;
-    ck_assert_str_eq(optimizer_kind(ADAFACTOR)->name, "adafactor");
+    optimizer_configure(&options);
     ck_done(k->open(&s, 1, &e) && weights_open(&weights, k, s, &p, &e), e);
     ck_done(optimizer_open(&o, &options, workers, k, s, &p, &e), e);
     for (size_t i = 0; i < p.count; i++)
         for (size_t j = 0; j < p.list[i]->count; j++)
             ((double *)weights.reals)[p.list[i]->offset + j] = value(j, (double)i,
-                                                                     case_value(&cases.list->items[i], 2)->number);
+                                                                     case_value(&list.items[i], 3)->number);
     double *g = memory_get(p.size, sizeof *g);
     for (uint64_t step = 1; step <= STEPS; step++) {
         int32_t slots[MOST_ROWS];
         StepState state = {.learning_rate = rate, .clip = step == 3 ? 0.5 : 1, .finite = 1};
         for (size_t i = 0; i < MOST_ROWS; i++)
             slots[i] = -1;
-        fill_gradient(g, slots, &p, cases.list, p.longest, step);
+        fill_gradient(g, slots, &p, &list, p.longest, step);
         for (size_t i = 0; i < p.size; i++)
             g[i] /= state.clip;
         optimizer_begin(&o, s, &state, step);
         for (size_t i = 0; i < workers; i++)
-            o.kind->step(&o, s, &(OptimizerStep){&weights, g, p.longest, slots, &state, i, workers});
+            kind->step(&o, s, &(OptimizerStep){&weights, g, p.longest, slots, &state, i, workers});
         for (size_t i = 0; i < p.size; i++)
             g[i] = 0;
     }
     for (size_t i = 0; i < p.count; i++) {
-        const Json *one = &cases.list->items[i];
-        const double *rows = parameter_in(o.layout->list[i], o.block[0], sizeof *rows);
-        check(case_value(one, 3), parameter_in(p.list[i], weights.reals, sizeof(double)), p.list[i]->name, "weight");
-        check(case_value(one, 4), rows, p.list[i]->name, "row");
-        check(case_value(one, 5), rows + p.list[i]->shape[0], p.list[i]->name, "column");
+        const Json *one = &list.items[i];
+        const double *held = parameter_in(o.layout->list[i], o.block[0], sizeof *held);
+        check(case_value(one, 4), parameter_in(p.list[i], weights.reals, sizeof(double)), p.list[i]->name, "weight");
+        for (size_t at = 5; at < one->count; held += case_value(one, at++)->count)
+            check(case_value(one, at), held, p.list[i]->name, "number of state");
     }
     memory_free(g);
     optimizer_close(&o);
@@ -107,7 +129,7 @@ START_TEST(five_steps_are_those_of_torch_and_transformers)
 }
 
 /* The moments of a matrix are its rows and columns. */
-START_TEST(its_state_is_small)
+START_TEST(the_state_of_adafactor_is_small)
 {
     Parameters p = {0};
     Error e;
@@ -123,7 +145,7 @@ START_TEST(its_state_is_small)
 
 int main(int argc, char **argv)
 {
-    static const Test tests[] = {TEST_LOOP(five_steps_are_those_of_torch_and_transformers, 4),
-                                 TEST(its_state_is_small)};
-    return suite_run("train/adafactor", tests, sizeof tests / sizeof *tests, argc, argv);
+    static const Test tests[] = {TEST_LOOP(five_steps_are_the_published_ones, PUBLISHED * MOST_WORKERS),
+                                 TEST(the_state_of_adafactor_is_small)};
+    return suite_run("train/published", tests, sizeof tests / sizeof *tests, argc, argv);
 }
