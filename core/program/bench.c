@@ -41,10 +41,10 @@ static bool print_json(const App *a, const Bench *bench, double step, double tok
     buffer_print(&b,
                  ", \"device\": \"%s\", \"precision\": \"%s\", \"compile\": false, \"fused_attention\": %s, "
                  "\"threads\": %zu, \"parameters\": %zu, \"step_s\": %.5f, \"fastest_s\": %.5f, "
-                 "\"tokens_per_s\": %.1f, \"first_loss\": %.4f",
+                 "\"tokens_per_s\": %.1f, \"flop_a_step\": %.6g, \"first_loss\": %.4f",
                  o->k->backend, number_type_name(o->k->type),
                  a->options->attention == ATTENTION_FUSED ? "true" : "false", o->workers, a->parameters->numbers, step,
-                 bench->times[0], tokens / step, bench->first_loss);
+                 bench->times[0], tokens / step, bench->trainer.plan.flop, bench->first_loss);
     if (a->options->profile)
         parts_json(&bench->parts, &b);
     return json_print_members(&b, e);

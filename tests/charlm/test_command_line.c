@@ -74,7 +74,8 @@ START_TEST(json_has_the_fields_that_scripts_rely_on)
     ck_assert(json_real(j, "parameters") > 10000 && json_real(j, "memory_bytes") > 40000);
     json_free(j);
 
-    static const char *const fields[] = {"threads", "parameters", "step_s", "fastest_s", "tokens_per_s", "first_loss"};
+    static const char *const fields[] = {"threads",      "parameters",  "step_s",    "fastest_s",
+                                         "tokens_per_s", "flop_a_step", "first_loss"};
     j = must_json("bench --dim 16 --heads 2 --depth 1 --context 16 --batch 4 --steps 3 --json");
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         ck_assert_msg(json_real(j, fields[i]) > 0, "%s", fields[i]);
