@@ -9,13 +9,13 @@
 #include <math.h>
 #include <string.h>
 
-enum { STEPS = 5, ADAFACTOR = 4, MOST_ROWS = 64, MOST_WORKERS = 4 };
+enum { ADAM, SGD, MUON, LION, ADAFACTOR, STEPS = 5, MOST_ROWS = 64, MOST_WORKERS = 4 };
 
 static const double rate = 0.125;
 
-static const OptimizerOptions published[] = {{.kind = 1, .momentum = 0.75},
-                                             {.kind = 2, .momentum = 0.75, .decay = 0.25},
-                                             {.kind = 3, .adam = {0.9, 0.99, 0}, .decay = 0.25},
+static const OptimizerOptions published[] = {{.kind = SGD, .momentum = 0.75},
+                                             {.kind = MUON, .momentum = 0.75, .decay = 0.25},
+                                             {.kind = LION, .adam = {0.9, 0.99, 0}, .decay = 0.25},
                                              {.kind = ADAFACTOR, .decay = 0.25}};
 
 enum { PUBLISHED = sizeof published / sizeof *published };
