@@ -10,11 +10,14 @@
 #include <stdbool.h>
 
 #if defined __AVX512F__ || defined __aarch64__
-#define TILE_ROWS 8 /* 16 sums of 32 registers */
-#define TILE_MOST 8
+#define TILE_ROWS     8 /* 16 sums of 32 registers */
+#define TILE_MOST     8
+#define TILE_FUNCTION INLINE
 #else
 #define TILE_ROWS 4 /* what rows are padded to a multiple of */
 #define TILE_MOST 6 /* 12 sums of 16 registers */
+#define TILE_FUNCTION                                                                                                  \
+    static __attribute__((noinline, unused)) /* inside a large one, other vectors take its registers */
 #endif
 
 #define TILE_COLUMNS (2 * WIDTH)
@@ -126,9 +129,8 @@ INLINE void tile_sums(const Tile *t, int rows, int vectors, bool pairs)
             vec_store(t->c + (size_t)i * t->c_row + v * WIDTH, sum[i][v]);
 }
 
-/* Functions of their own: inside a large one, its other vectors would take their registers. */
 #define TILE(name, rows, vectors)                                                                                      \
-    static __attribute__((noinline, unused)) void name(const Tile *t, bool pairs)                                      \
+    TILE_FUNCTION void name(const Tile *t, bool pairs)                                                                 \
     {                                                                                                                  \
         if (pairs)                                                                                                     \
             tile_sums(t, rows, vectors, true);                                                                         \
@@ -149,14 +151,16 @@ static inline void tiles(float *c, size_t c_row, bool add, const Unit *a, size_t
         const size_t left = m - i;
         rows = left == TILE_MOST || left >= TILE_MOST + TILE_ROWS ? TILE_MOST : TILE_ROWS; /* ends with whole tiles */
         Tile t = {c + i * c_row, c_row, a + i * a_row, a_row, a_column, b, b_row, k, add};
-        for (size_t j = 0; j < n;) {
-            const bool two = j + TILE_COLUMNS <= n;
-            if (rows == TILE_ROWS)
-                (two ? tile_rows_two : tile_rows_one)(&t, pairs);
+        for (size_t j = 0, columns; j < n; j += columns, t.c += columns, t.b += columns) {
+            columns = j + TILE_COLUMNS <= n ? TILE_COLUMNS : WIDTH;
+            if (rows == TILE_ROWS && columns == TILE_COLUMNS)
+                tile_rows_two(&t, pairs);
+            else if (rows == TILE_ROWS)
+                tile_rows_one(&t, pairs);
+            else if (columns == TILE_COLUMNS)
+                tile_most_two(&t, pairs);
             else
-                (two ? tile_most_two : tile_most_one)(&t, pairs);
-            j += two ? TILE_COLUMNS : WIDTH;
-            t.c = c + i * c_row + j, t.b = b + j;
+                tile_most_one(&t, pairs);
         }
     }
 }
