@@ -43,14 +43,13 @@ INLINE IVec units_load(const void *p)
 /* The next units of a row that ends after this many bytes, 0 past its end. */
 INLINE IVec units_some(const void *p, size_t bytes)
 {
+    if (bytes >= sizeof(IVec)) /* mostly; a size that is known takes one instruction, and no mask */
+        return units_load(p);
 #if defined __AVX512BW__
-    return (IVec)_mm512_maskz_loadu_epi8(bytes < 64 ? ((__mmask64)1 << bytes) - 1 : ~(__mmask64)0, p);
+    return (IVec)_mm512_maskz_loadu_epi8(((__mmask64)1 << bytes) - 1, p);
 #else
     IVec v = {0};
-    if (bytes >= sizeof v)
-        memcpy(&v, p, sizeof v); /* a size that is known takes one instruction */
-    else
-        memcpy(&v, p, bytes);
+    memcpy(&v, p, bytes);
     return v;
 #endif
 }

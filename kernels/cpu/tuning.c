@@ -116,12 +116,12 @@ static size_t cache_size(int name, size_t unknown)
 
 static size_t between(size_t low, size_t x, size_t high) { return x < low ? low : x > high ? high : x; }
 
-/* A row panel of 12 rows fills three quarters of the first-level cache, packed panels three eighths of the second. */
+/* A row panel of 12 rows fills three quarters of the first-level cache, packed panels half of the second. */
 static void fit_caches(Tuning *t)
 {
 #if defined _SC_LEVEL1_DCACHE_SIZE && defined _SC_LEVEL2_CACHE_SIZE
     t->chunk = between(256, cache_size(_SC_LEVEL1_DCACHE_SIZE, 32 << 10) / 64 / 2 * 2, 2048);
-    t->panels = between(128 << 10, cache_size(_SC_LEVEL2_CACHE_SIZE, 1 << 20) / 8 * 3 >> 10 << 10, 4 << 20);
+    t->panels = between(128 << 10, cache_size(_SC_LEVEL2_CACHE_SIZE, 1 << 20) / 2 >> 10 << 10, 4 << 20);
 #else
     (void)t;
 #endif
