@@ -39,6 +39,11 @@ of_bench() {
 }
 
 tab=$(printf '\t')
+while IFS=$tab read -r row options; do
+    # shellcheck disable=SC2086
+    plan=$("$program" train $options --run "$work/run" --dry-run --json -q)
+    printf '%s\t%s\t%s\n' "$row" "$(echo "$plan" | value parameters)" "$(echo "$plan" | value memory_bytes)"
+done <"$work/rows" >"$work/plans"
 for round in $(seq "$rounds"); do
     while IFS=$tab read -r row options; do
         # shellcheck disable=SC2046
@@ -47,11 +52,6 @@ for round in $(seq "$rounds"); do
     done <"$work/rows"
     echo "round $round of $rounds" >&2
 done
-while IFS=$tab read -r row options; do
-    # shellcheck disable=SC2086
-    plan=$("$program" train $options --run "$work/run" --dry-run --json)
-    printf '%s\t%s\t%s\n' "$row" "$(echo "$plan" | value parameters)" "$(echo "$plan" | value memory_bytes)"
-done <"$work/rows" >"$work/plans"
 sort -t "$tab" -k 1,1 -k 2,2g "$work/times" | awk -F '\t' '
     function end() { if (row != "") print row "\t" seconds[int((n + 1) / 2)] }
     $1 != row { end(); row = $1; n = 0 }
