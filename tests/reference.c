@@ -196,7 +196,8 @@ SharedOptions reference_options(const Reference *f)
         .bias_free = rare(f, "no-bias"),
         .value_residual = rare(f, "value-residual"),
         .skip = safetensors_text(f->file, "skip") ? reference_choice(f, "skip", skips) : SKIP_NONE,
-        .smoothing = reference_number(f, "smoothing")};
+        .smoothing = reference_number(f, "smoothing"),
+        .z_loss = (double)rare(f, "z-loss-permille") / 1000};
 }
 
 void reference_weights(const Reference *f, TrainerFixture *fixture)

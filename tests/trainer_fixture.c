@@ -41,7 +41,7 @@ static Tensor *loss(void *self, Tape *tape, const Rows *rows)
     TrainerFixture *t = self;
     const Network *n = &t->network;
     Tensor *logits = n->logits(n->model, tape, rows);
-    Tensor *losses = cross_entropy(tape, logits, rows[n->side].targets, n->smoothing, 0);
+    Tensor *losses = cross_entropy_z(tape, logits, rows[n->side].targets, n->smoothing, n->z_loss, 0);
     if (tape->k != t->trainer.options.k) /* a walk over shapes has no numbers */
         return losses;
     int32_t end;

@@ -19,7 +19,7 @@ typedef struct Network {
     const Parameters *parameters;
     Tensor *(*logits)(const void *model, Tape *t, const Rows *rows);
     size_t sides, side; /* of a batch; whose targets are scored */
-    double smoothing;
+    double smoothing, z_loss;
 } Network;
 
 /* What a test chooses. */

@@ -29,7 +29,7 @@ static Network open_classifier(ParityFixture *s, bool composed)
     ck_done(model_open(m, &v, (size_t)reference_number(&s->f, "words"), (size_t)reference_number(&s->f, "classes"), &e),
             e);
     s->model = m;
-    return (Network){m, &m->parameters, logits, SIDES_USED, LABEL, v.shared.smoothing};
+    return (Network){m, &m->parameters, logits, SIDES_USED, LABEL, v.shared.smoothing, v.shared.z_loss};
 }
 
 static void close_classifier(void *model) { model_close(model); }

@@ -27,7 +27,7 @@ static Network open_encdec(ParityFixture *s, bool composed)
     v.shared.attention = composed || v.shared.residual_scores;
     ck_done(model_open(m, &v, (size_t)reference_number(&s->f, "tokens"), 0, &e), e);
     s->model = m;
-    return (Network){m, &m->parameters, logits, SIDES_USED, TARGET, v.shared.smoothing};
+    return (Network){m, &m->parameters, logits, SIDES_USED, TARGET, v.shared.smoothing, v.shared.z_loss};
 }
 
 static void close_encdec(void *model) { model_close(model); }

@@ -78,4 +78,4 @@ static Tensor *logits(const void *model, Tape *t, const Rows *rows)
     return encdec_logits(t, model, &rows[1], encdec_memory(t, model, &rows[0]), &context);
 }
 
-Network encdec_network(const EncDec *m) { return (Network){m, &m->parameters, logits, 2, 1, m->options.smoothing}; }
+Network encdec_network(const EncDec *m) { return (Network){m, &m->parameters, logits, 2, 1, m->options.smoothing, 0}; }

@@ -22,7 +22,9 @@ static Network open_charlm(ParityFixture *s, bool composed)
     if (o.residual_scores || (composed && o.distances == DISTANCE_NONE)) /* composed attention has no distances */
         o.attention = ATTENTION_COMPOSED;
     s->model = opened_model(&o);
-    return charlm_network(s->model, o.smoothing);
+    Network n = charlm_network(s->model, o.smoothing);
+    n.z_loss = o.z_loss;
+    return n;
 }
 
 static void close_charlm(void *model) { model_close(model); }

@@ -10,7 +10,7 @@ static Tensor *windows(const void *model, Tape *t, const Rows *rows) { return mo
 
 static Network recurrent_network(const Model *m, double smoothing)
 {
-    return (Network){m, &m->parameters, windows, 2, WINDOW, smoothing};
+    return (Network){m, &m->parameters, windows, 2, WINDOW, smoothing, 0};
 }
 
 static Network open(ParityFixture *s, bool composed)
