@@ -161,6 +161,19 @@ START_TEST(wrong_usage_lists_the_sets)
     expect_nothing();
 }
 
+START_TEST(two_at_once_take_turns)
+{
+    open_fixture("http://nowhere/l.gz");
+    expect_run(0, "waiting for process", "sleep 2 & ln -s $! data/.letters.lock; data/fetch letters home");
+    expect_fetched();
+    expect_run(0, "as published", "rm -r data/letters; ln -s 99999999 data/.letters.lock; data/fetch letters home");
+    expect_fetched();
+    expect_run(0, "",
+               "rm -r data/letters; for i in 1 2 3 4; do data/fetch letters home || touch failed & done; wait; "
+               "[ ! -e failed ] && [ ! -L data/.letters.lock ]");
+    expect_fetched();
+}
+
 START_TEST(a_full_disk_is_told)
 {
     open_fixture("http://nowhere/l.gz");
@@ -340,6 +353,7 @@ static const Test tests[] = {TEST_LOOP(a_copy_is_taken_whatever_packs_it_and_is_
                              TEST(a_set_of_several_files_is_fetched_whole_or_says_what_failed),
                              TEST(an_archive_stays_packed),
                              TEST(wrong_usage_lists_the_sets),
+                             TEST(two_at_once_take_turns),
                              TEST(a_full_disk_is_told),
                              TEST_LOOP(homes_are_tried_until_one_has_it, 2),
                              TEST_LOOP(one_home_does_not_go_on_with_what_another_began, 2),
