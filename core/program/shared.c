@@ -98,9 +98,7 @@ static const OptionChoice logs[] = {
     {"none", LOG_AXES_NONE}, {"x", LOG_AXES_X}, {"y", LOG_AXES_Y}, {"xy", LOG_AXES_XY}, {NULL, 0}};
 
 /* Made from the list of optimizers. */
-#define NUMBER(name) NUMBER_OF_##name,
-#define CHOICE(name) {#name, NUMBER_OF_##name},
-enum { OPTIMIZERS(NUMBER) };
+#define CHOICE(number, name) {#name, OPTIMIZER_##number},
 static const OptionChoice optimizers[] = {OPTIMIZERS(CHOICE){NULL, 0}};
 
 #define AT(field) offsetof(SharedOptions, field)

@@ -5,7 +5,7 @@
 #include "core/tensor/arena.h"
 #include "core/train/groups.h"
 
-#define OPTIMIZER_ROW(NAME) &NAME##_optimizer,
+#define OPTIMIZER_ROW(NUMBER, NAME) &NAME##_optimizer,
 static const OptimizerKind *const kinds[] = {OPTIMIZERS(OPTIMIZER_ROW)};
 
 const OptimizerKind *optimizer_kind(int kind) { return kinds[kind]; }

@@ -8,12 +8,13 @@
 #include "core/tensor/parameters.h"
 
 /* The first is the default. */
-#define OPTIMIZERS(X) X(adam) X(sgd) X(muon) X(lion) X(adafactor)
+#define OPTIMIZERS(X) X(ADAM, adam) X(SGD, sgd) X(MUON, muon) X(LION, lion) X(ADAFACTOR, adafactor)
 
-enum { OPTIMIZER_BLOCKS = 2 };
+#define OPTIMIZER_NUMBER(NUMBER, NAME) OPTIMIZER_##NUMBER,
+enum { OPTIMIZERS(OPTIMIZER_NUMBER) OPTIMIZER_KINDS, OPTIMIZER_BLOCKS = 2 };
 
 typedef struct OptimizerOptions {
-    int kind; /* its number among OPTIMIZERS */
+    int kind; /* OPTIMIZER_ADAM .. */
     Adam adam;
     double momentum;    /* SGD's and Muon's */
     size_t iterations;  /* of Newton and Schulz, in Muon */
@@ -104,7 +105,7 @@ size_t optimizer_bytes(const OptimizerOptions *o, const Parameters *p, const Ker
  * looked up, and whole matrices, where these move as one. */
 void optimizer_part(const OptimizerOptions *o, const Parameters *p, size_t number, size_t *first, size_t *end);
 
-#define OPTIMIZER_DECLARE(NAME) extern const OptimizerKind NAME##_optimizer;
+#define OPTIMIZER_DECLARE(NUMBER, NAME) extern const OptimizerKind NAME##_optimizer;
 OPTIMIZERS(OPTIMIZER_DECLARE)
 
 /* Closing what was not opened does nothing. */

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { BASE = 24, TIMES = 2, ADAM = 0, SGD = 1, MUP = PARAMETRIZATION_MUP };
+enum { BASE = 24, TIMES = 2, MUP = PARAMETRIZATION_MUP };
 
 static SharedOptions options_of(size_t dim, int parametrization)
 {
@@ -124,7 +124,7 @@ static void check_motions(const char *groups, int kind, size_t dim, size_t wante
     for (size_t i = 0; i < p->count; i++) {
         const Parameter *one = p->list[i];
         const double own = groups && strstr(one->name, "blocks.") ? 0.25 : 1;
-        const double rate = (kind == SGD ? times : 1) / (inside(one) ? times : 1);
+        const double rate = (kind == OPTIMIZER_SGD ? times : 1) / (inside(one) ? times : 1);
         if (one->role == ROLE_CONSTANT)
             continue;
         ck_assert_msg(motions[i].rate == own * rate, "%s: %g", one->name, motions[i].rate);
@@ -141,10 +141,10 @@ static void check_motions(const char *groups, int kind, size_t dim, size_t wante
 
 START_TEST(weights_move_as_table_8_says)
 {
-    check_motions(NULL, ADAM, TIMES * BASE, 1);
-    check_motions(NULL, SGD, TIMES * BASE, 1);
-    check_motions("blocks.*:lr=0.25", ADAM, TIMES * BASE, 3);
-    check_motions("blocks.*:lr=0.25", SGD, TIMES * BASE, 3);
+    check_motions(NULL, OPTIMIZER_ADAM, TIMES * BASE, 1);
+    check_motions(NULL, OPTIMIZER_SGD, TIMES * BASE, 1);
+    check_motions("blocks.*:lr=0.25", OPTIMIZER_ADAM, TIMES * BASE, 3);
+    check_motions("blocks.*:lr=0.25", OPTIMIZER_SGD, TIMES * BASE, 3);
 }
 
 START_TEST(at_the_base_width_nothing_differs)
@@ -157,8 +157,8 @@ START_TEST(at_the_base_width_nothing_differs)
         for (int init = INIT_PYTORCH; init <= INIT_XAVIER; init++)
             ck_assert(size_of(&mup, a, (Init)init) == size_of(&standard, b, (Init)init));
     }
-    check_motions(NULL, ADAM, BASE, 0);
-    check_motions("blocks.*:lr=0.25", SGD, BASE, 1);
+    check_motions(NULL, OPTIMIZER_ADAM, BASE, 0);
+    check_motions("blocks.*:lr=0.25", OPTIMIZER_SGD, BASE, 1);
     model_close(&mup);
     model_close(&standard);
 }

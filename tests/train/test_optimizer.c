@@ -14,9 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ONE(KIND) +1
-
-enum { ADAM, SGD, MUON, LION, ADAFACTOR, KINDS = OPTIMIZERS(ONE), USED = 2, MOST = 8192, STEPS = 5 };
+enum { USED = 2, MOST = 8192, STEPS = 5 };
 
 START_TEST(choices_are_the_kinds)
 {
@@ -25,7 +23,7 @@ START_TEST(choices_are_the_kinds)
         if (strcmp(shared_options[i].name, "optimizer") == 0)
             for (const OptionChoice *c = shared_options[i].choices; c->name; c++, found++)
                 ck_assert_str_eq(optimizer_kind(c->value)->name, c->name);
-    ck_assert_uint_eq(found, KINDS);
+    ck_assert_uint_eq(found, OPTIMIZER_KINDS);
 }
 
 /* Of an optimizer as a command line says it. */
@@ -38,15 +36,18 @@ static OptimizerOptions options_of(int kind, double momentum, double beta1, doub
     return o;
 }
 
-static OptimizerOptions adam(const char *groups) { return options_of(ADAM, 0, 0.9, 0.99, 0.01, groups); }
+static OptimizerOptions adam(const char *groups) { return options_of(OPTIMIZER_ADAM, 0, 0.9, 0.99, 0.01, groups); }
 
-static OptimizerOptions sgd(const char *groups) { return options_of(SGD, 0.9, 0, 0, 0.01, groups); }
+static OptimizerOptions sgd(const char *groups) { return options_of(OPTIMIZER_SGD, 0.9, 0, 0, 0.01, groups); }
 
-static OptimizerOptions muon(const char *groups) { return options_of(MUON, 0.75, 0.9, 0.99, 0.01, groups); }
+static OptimizerOptions muon(const char *groups) { return options_of(OPTIMIZER_MUON, 0.75, 0.9, 0.99, 0.01, groups); }
 
-static OptimizerOptions lion(const char *groups) { return options_of(LION, 0, 0.9, 0.99, 0.01, groups); }
+static OptimizerOptions lion(const char *groups) { return options_of(OPTIMIZER_LION, 0, 0.9, 0.99, 0.01, groups); }
 
-static OptimizerOptions adafactor(const char *groups) { return options_of(ADAFACTOR, 0, 0.9, 0.99, 0.01, groups); }
+static OptimizerOptions adafactor(const char *groups)
+{
+    return options_of(OPTIMIZER_ADAFACTOR, 0, 0.9, 0.99, 0.01, groups);
+}
 
 static OptimizerOptions (*const each_kind[])(const char *) = {adam, sgd, muon, lion, adafactor};
 
@@ -82,12 +83,12 @@ static long gradient_at(const Parameters *all, const Parameter *p, const int32_t
 static void move(double *w, double *m, double *v, double g, const Motion *how, int kind, uint64_t step)
 {
     const double rate = 0.01 * how->rate, b1 = how->adam.beta1, b2 = how->adam.beta2;
-    if (kind == SGD) {
+    if (kind == OPTIMIZER_SGD) {
         *m = b1 * *m + g;
         *w -= rate * (*m + how->decay * *w);
         return;
     }
-    if (kind == LION) {
+    if (kind == OPTIMIZER_LION) {
         const double way = b1 * *m + (1 - b1) * g;
         *w -= rate * ((way > 0) - (way < 0) + how->decay * *w);
         *m = b2 * *m + (1 - b2) * g;
@@ -102,14 +103,14 @@ static void move(double *w, double *m, double *v, double g, const Motion *how, i
 START_TEST(each_weight_moves_by_the_formula_of_its_group)
 {
     static double w[MOST], m[MOST], v[MOST], g[MOST];
-    static const int kinds[] = {ADAM, SGD, LION};
+    static const int kinds[] = {OPTIMIZER_ADAM, OPTIMIZER_SGD, OPTIMIZER_LION};
     const int kind = kinds[_i % 3];
     const double mean = _i < 3 ? 0.9 : 0, clip = 0.5;
     char groups[200];
     snprintf(groups, sizeof groups,
              "*norm*:lr=3,decay=0.5,%s=0.25; blocks.*.attention.*:lr=0;blocks.*:lr=0.125;"
              "token_embedding.weight:decay=0,lr=2,%s=0.5",
-             kind == SGD ? "momentum" : "beta1", kind == SGD ? "momentum" : "beta1");
+             kind == OPTIMIZER_SGD ? "momentum" : "beta1", kind == OPTIMIZER_SGD ? "momentum" : "beta1");
     const OptimizerOptions options = options_of(kind, mean, mean, 0.99, 0.1, _i < 3 ? groups : NULL);
     const Kernels *k = kernels_find("plain", NUMBER_F64, NULL);
     Random random = {(uint32_t)_i, 0};
@@ -124,7 +125,7 @@ START_TEST(each_weight_moves_by_the_formula_of_its_group)
     ck_done(weights_open(&weights, k, s, p, &e) && weights_init(&weights, s, INIT_GPT2, 1, 1, &e), e);
     ck_done(optimizer_open(&o, &options, 3, k, s, p, &e), e);
     ck_assert_uint_eq(o.groups, _i < 3 ? 4 : 0);
-    ck_assert(!o.block[1] == (kind != ADAM));
+    ck_assert(!o.block[1] == (kind != OPTIMIZER_ADAM));
     memcpy(w, weights.reals, p->size * sizeof *w);
     memset(m, 0, sizeof m), memset(v, 0, sizeof v);
     for (uint64_t step = 1; step <= STEPS; step++) {
@@ -213,7 +214,7 @@ START_TEST(matrices_move_by_newton_and_schulz_and_the_rest_by_adam)
     const bool cpu = _i > 1;
     const double clip = 0.5;
     const char *groups = _i % 2 ? "*.attention.*.weight:lr=0.5,momentum=0.25,decay=0;*.ff.out.*:lr=0" : NULL;
-    OptimizerOptions options = options_of(MUON, 0.75, 0.9, 0.99, 0.1, groups);
+    OptimizerOptions options = options_of(OPTIMIZER_MUON, 0.75, 0.9, 0.99, 0.1, groups);
     const Kernels *k = kernels_find(cpu ? "cpu" : "plain", cpu ? NUMBER_F32 : NUMBER_F64, NULL);
     Random random = {(uint32_t)_i, 0};
     Tiny tiny;
@@ -262,7 +263,7 @@ START_TEST(matrices_move_by_newton_and_schulz_and_the_rest_by_adam)
             for (size_t j = 0; j < one->count && at + j < p->size; j++) {
                 const long from = gradient_at(p, one, slots, j);
                 if (!matrix && !frozen)
-                    move(&w[at + j], &m[at + j], &v[at + j], from < 0 ? 0 : clip * g[from], &how, ADAM, step);
+                    move(&w[at + j], &m[at + j], &v[at + j], from < 0 ? 0 : clip * g[from], &how, OPTIMIZER_ADAM, step);
                 const double found = real_at(k, weights.reals, at + j);
                 ck_assert_msg(fabs(found - w[at + j]) < (cpu ? 2e-6 : 1e-13), "step %d, %s[%zu]: %.9g, not %.9g",
                               (int)step, one->name, j, found, w[at + j]);
@@ -326,9 +327,9 @@ START_TEST(groups_that_say_the_same_give_the_same_bits)
     static float with[MOST], without[MOST];
     static const char *const texts[] = {"", "*:lr=1", "*.weight:lr=1;blocks.*:lr=1;*:lr=1", "*:lr=0.5",
                                         "*embedding*:lr=0.5;*:lr=0.5"};
-    const char *text = texts[_i / KINDS];
+    const char *text = texts[_i / OPTIMIZER_KINDS];
     const double times = strstr(text, "0.5") ? 2 : 1;
-    const OptimizerOptions o = each_kind[_i % KINDS](text), plain = each_kind[_i % KINDS](NULL);
+    const OptimizerOptions o = each_kind[_i % OPTIMIZER_KINDS](text), plain = each_kind[_i % OPTIMIZER_KINDS](NULL);
     size_t count = after_steps(with, &o, 1e-2 * times);
     ck_assert_uint_eq(after_steps(without, &plain, 1e-2), count);
     ck_assert(memcmp(with, without, count * sizeof *with) == 0);
@@ -469,21 +470,21 @@ START_TEST(a_frozen_gradient_counts_in_the_norm)
 static const struct {
     int kind;
     const char *text, *words;
-} wrong[] = {{ADAM, "blocks", "expected PATTERN:lr=X"},
-             {ADAM, ":lr=1", "expected PATTERN:lr=X"},
-             {ADAM, "blocks.*:", "and found 'blocks.*'"},
-             {ADAM, "*:lr=", "'lr=': expected a number from 0 on"},
-             {ADAM, "*:lr=-1", "'lr=-1': expected a number from 0 on"},
-             {ADAM, "*:lr=nan", "expected a number"},
-             {ADAM, "*:lr=inf", "expected a number"},
-             {ADAM, "*:lr=1x,decay=0", "'lr=1x': expected a number"},
-             {ADAM, "*:beta1=1", "'beta1=1': expected a number from 0 on and below 1"},
-             {ADAM, "*:lr=1,momentum=0", "'momentum=0': expected lr=X, decay=X or beta1=X, beta2=X"},
-             {SGD, "*:beta1=0.5", "'beta1=0.5': expected lr=X, decay=X or momentum=X"},
-             {ADAFACTOR, "*:beta1=0.5", "'beta1=0.5': expected lr=X, decay=X"},
-             {MUON, "*:epsilon=0.5", "expected lr=X, decay=X or beta1=X, beta2=X, momentum=X"},
-             {ADAM, "*:rate=1", "'rate=1': expected lr=X"},
-             {ADAM, "*:l=1", "'l=1': expected lr=X"}};
+} wrong[] = {{OPTIMIZER_ADAM, "blocks", "expected PATTERN:lr=X"},
+             {OPTIMIZER_ADAM, ":lr=1", "expected PATTERN:lr=X"},
+             {OPTIMIZER_ADAM, "blocks.*:", "and found 'blocks.*'"},
+             {OPTIMIZER_ADAM, "*:lr=", "'lr=': expected a number from 0 on"},
+             {OPTIMIZER_ADAM, "*:lr=-1", "'lr=-1': expected a number from 0 on"},
+             {OPTIMIZER_ADAM, "*:lr=nan", "expected a number"},
+             {OPTIMIZER_ADAM, "*:lr=inf", "expected a number"},
+             {OPTIMIZER_ADAM, "*:lr=1x,decay=0", "'lr=1x': expected a number"},
+             {OPTIMIZER_ADAM, "*:beta1=1", "'beta1=1': expected a number from 0 on and below 1"},
+             {OPTIMIZER_ADAM, "*:lr=1,momentum=0", "'momentum=0': expected lr=X, decay=X or beta1=X, beta2=X"},
+             {OPTIMIZER_SGD, "*:beta1=0.5", "'beta1=0.5': expected lr=X, decay=X or momentum=X"},
+             {OPTIMIZER_ADAFACTOR, "*:beta1=0.5", "'beta1=0.5': expected lr=X, decay=X"},
+             {OPTIMIZER_MUON, "*:epsilon=0.5", "expected lr=X, decay=X or beta1=X, beta2=X, momentum=X"},
+             {OPTIMIZER_ADAM, "*:rate=1", "'rate=1': expected lr=X"},
+             {OPTIMIZER_ADAM, "*:l=1", "'l=1': expected lr=X"}};
 
 START_TEST(what_is_no_list_of_groups_is_refused)
 {
@@ -562,19 +563,20 @@ START_TEST(each_allocation_may_fail)
 
 int main(int argc, char **argv)
 {
-    static const Test tests[] = {TEST(choices_are_the_kinds),
-                                 TEST_LOOP(each_weight_moves_by_the_formula_of_its_group, 6),
-                                 TEST_LOOP(matrices_move_by_newton_and_schulz_and_the_rest_by_adam, 4),
-                                 TEST_LOOP(groups_that_say_the_same_give_the_same_bits, 5 * KINDS),
-                                 TEST_LOOP(means_of_a_group_are_those_of_a_whole_run, ADAFACTOR) /* which has none */,
-                                 TEST(skipped_steps_fade_by_the_means_of_their_group),
-                                 TEST_LOOP(what_is_frozen_does_not_change_by_a_bit, KINDS),
-                                 TEST_LOOP(a_run_with_groups_goes_on_to_the_bit, KINDS),
-                                 TEST(the_state_of_one_optimizer_is_refused_by_another),
-                                 TEST(a_frozen_gradient_counts_in_the_norm),
-                                 TEST_LOOP(what_is_no_list_of_groups_is_refused, sizeof wrong / sizeof *wrong),
-                                 TEST_LOOP(a_pattern_without_a_tensor_is_refused_with_the_names_there_are, 3),
-                                 TEST(the_report_says_what_matched),
-                                 TEST(each_allocation_may_fail)};
+    static const Test tests[] = {
+        TEST(choices_are_the_kinds),
+        TEST_LOOP(each_weight_moves_by_the_formula_of_its_group, 6),
+        TEST_LOOP(matrices_move_by_newton_and_schulz_and_the_rest_by_adam, 4),
+        TEST_LOOP(groups_that_say_the_same_give_the_same_bits, 5 * OPTIMIZER_KINDS),
+        TEST_LOOP(means_of_a_group_are_those_of_a_whole_run, OPTIMIZER_ADAFACTOR) /* which has none */,
+        TEST(skipped_steps_fade_by_the_means_of_their_group),
+        TEST_LOOP(what_is_frozen_does_not_change_by_a_bit, OPTIMIZER_KINDS),
+        TEST_LOOP(a_run_with_groups_goes_on_to_the_bit, OPTIMIZER_KINDS),
+        TEST(the_state_of_one_optimizer_is_refused_by_another),
+        TEST(a_frozen_gradient_counts_in_the_norm),
+        TEST_LOOP(what_is_no_list_of_groups_is_refused, sizeof wrong / sizeof *wrong),
+        TEST_LOOP(a_pattern_without_a_tensor_is_refused_with_the_names_there_are, 3),
+        TEST(the_report_says_what_matched),
+        TEST(each_allocation_may_fail)};
     return suite_run("train/optimizer", tests, sizeof tests / sizeof *tests, argc, argv);
 }

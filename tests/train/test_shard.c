@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-enum { ADAM, SGD, MUON, LION, KINDS, USED = 2, STEPS = 6, MOST_PARTS = 7, WORKERS = 2, TYPES = 3, MOST = 1 << 15 };
+/* Adafactor, the last, keeps no state that could be parted. */
+enum { KINDS = OPTIMIZER_ADAFACTOR, USED = 2, STEPS = 6, MOST_PARTS = 7, WORKERS = 2, TYPES = 3, MOST = 1 << 15 };
 
 static const size_t parts[] = {1, 2, 3, MOST_PARTS};
 
