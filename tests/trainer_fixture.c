@@ -42,6 +42,8 @@ static Tensor *loss(void *self, Tape *tape, const Rows *rows)
     const Network *n = &t->network;
     Tensor *logits = n->logits(n->model, tape, rows);
     Tensor *losses = cross_entropy_z(tape, logits, rows[n->side].targets, n->smoothing, n->z_loss, 0);
+    if (n->again)
+        once_more(tape, logits, n->again, n->model, rows, rows[n->side].targets, n->smoothing, n->z_loss, n->r_drop);
     if (tape->k != t->trainer.options.k) /* a walk over shapes has no numbers */
         return losses;
     int32_t end;
@@ -74,7 +76,7 @@ void trainer_fixture_open(TrainerFixture *t, const Kernels *k, const Network *n,
     t->task = (Task){.self = t,
                      .sides = n->sides,
                      .before = n->sides == 2 && n->side == 0 ? 2 : 0, /* the memory of what is scored */
-                     .loss_side = {n->side},
+                     .loss_side = {n->side, n->guided},
                      .most_rows = most_rows,
                      .micro_positions = training->micro_positions,
                      .batch = step_batch,

@@ -20,6 +20,9 @@ typedef struct Network {
     Tensor *(*logits)(const void *model, Tape *t, const Rows *rows);
     size_t sides, side; /* of a batch; whose targets are scored */
     double smoothing, z_loss;
+    Tensor *(*again)(const void *model, Tape *t, const Rows *rows); /* the second pass of R-Drop; NULL: there is none */
+    double r_drop;
+    size_t guided; /* side whose targets say where a head is to look; 0: none */
 } Network;
 
 /* What a test chooses. */

@@ -33,7 +33,13 @@ static Network open_masked(ParityFixture *s, bool composed)
     for (size_t i = 0; i < s->f.batch_count; i++)
         s->f.batch[i].side[MASKED].among = TEXT + 1;
     s->model = m;
-    return (Network){m, &m->parameters, logits, model_sides(m), MASKED, v.shared.smoothing, v.shared.z_loss};
+    return (Network){.model = m,
+                     .parameters = &m->parameters,
+                     .logits = logits,
+                     .sides = model_sides(m),
+                     .side = MASKED,
+                     .smoothing = v.shared.smoothing,
+                     .z_loss = v.shared.z_loss};
 }
 
 static void close_masked(void *model) { model_close(model); }

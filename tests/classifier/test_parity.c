@@ -8,28 +8,52 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const names[] = {"classifier-average", "classifier-max", "classifier-first", "classifier-pooler",
-                                    "classifier-pooler-relu"};
+static const char *const names[] = {"classifier-average", "classifier-max",         "classifier-first",
+                                    "classifier-pooler",  "classifier-pooler-relu", "classifier-twice"};
 
 enum { NETWORKS = sizeof names / sizeof *names, SIDES_USED = LABEL + 1 };
 
 static Tensor *logits(const void *model, Tape *t, const Rows *rows) { return model_logits(t, model, rows); }
+
+/* The second pass of R-Drop pools otherwise. */
+typedef struct Twice {
+    Model model, again; /* the first: all else takes it for one */
+} Twice;
+
+static Tensor *again(const void *model, Tape *t, const Rows *rows)
+{
+    return model_logits(t, &((const Twice *)model)->again, rows);
+}
 
 static Network open_classifier(ParityFixture *s, bool composed)
 {
     static const char *const pools[] = {"first", "average", "max", NULL};
     static const char *const poolers[] = {"none", "tanh", "relu", NULL};
     Error e;
-    Model *m = memory_get(1, sizeof *m);
+    Twice *both = memory_get(1, sizeof *both);
+    Model *m = &both->model;
     ClassifierOptions v = {.shared = reference_options(&s->f), .pool = reference_choice(&s->f, "pool", pools)};
     if (safetensors_text(s->f.file, "pooler"))
         v.pooler = reference_choice(&s->f, "pooler", poolers);
-    ck_assert_ptr_nonnull(m);
+    ck_assert_ptr_nonnull(both);
     v.shared.attention = composed;
     ck_done(model_open(m, &v, (size_t)reference_number(&s->f, "words"), (size_t)reference_number(&s->f, "classes"), &e),
             e);
-    s->model = m;
-    return (Network){m, &m->parameters, logits, SIDES_USED, LABEL, v.shared.smoothing, v.shared.z_loss};
+    both->again = *m;
+    both->again.pool = POOLING_MAX;
+    s->model = both;
+    Network n = {.model = m,
+                 .parameters = &m->parameters,
+                 .logits = logits,
+                 .sides = SIDES_USED,
+                 .side = LABEL,
+                 .smoothing = v.shared.smoothing,
+                 .z_loss = v.shared.z_loss};
+    if (safetensors_text(s->f.file, "again")) {
+        n.again = again;
+        n.r_drop = reference_number(&s->f, "r-drop-permille") / 1000;
+    }
+    return n;
 }
 
 static void close_classifier(void *model) { model_close(model); }

@@ -78,4 +78,12 @@ static Tensor *logits(const void *model, Tape *t, const Rows *rows)
     return encdec_logits(t, model, &rows[1], encdec_memory(t, model, &rows[0]), &context);
 }
 
-Network encdec_network(const EncDec *m) { return (Network){m, &m->parameters, logits, 2, 1, m->options.smoothing, 0}; }
+Network encdec_network(const EncDec *m)
+{
+    return (Network){.model = m,
+                     .parameters = &m->parameters,
+                     .logits = logits,
+                     .sides = 2,
+                     .side = 1,
+                     .smoothing = m->options.smoothing};
+}

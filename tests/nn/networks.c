@@ -20,7 +20,11 @@ Model *opened_model(const SharedOptions *o)
 
 Network charlm_network(const Model *m, double smoothing)
 {
-    return (Network){m, &m->parameters, charlm_logits, m->memory ? 1 : model_sides(m), 0, smoothing, 0};
+    return (Network){.model = m,
+                     .parameters = &m->parameters,
+                     .logits = charlm_logits,
+                     .sides = m->memory ? 1 : model_sides(m),
+                     .smoothing = smoothing};
 }
 
 SharedOptions small_options(void)

@@ -75,7 +75,8 @@ static void net_open(Net *n, Which which, bool composed, const Kernels *k, const
     n->logits = linear_new(p, DIM, BYTES, true, "logits");
     ck_done(parameters_finish(p, &e), e);
     n->batch = random_batch(lengths, 5, 11);
-    trainer_fixture_open(&n->t, k, &(Network){n, p, logits, 1, 0, 0, 0}, &n->batch, 1, training);
+    trainer_fixture_open(&n->t, k, &(Network){.model = n, .parameters = p, .logits = logits, .sides = 1}, &n->batch, 1,
+                         training);
 }
 
 static void net_close(Net *n)

@@ -152,7 +152,7 @@ static Batch guided_batch(void)
 
 static void open_network(TrainerFixture *t, const EncDec *m, const Batch *b, const Training *training, const Kernels *k)
 {
-    const Network n = {m, &m->parameters, guided, 3, 1, 0, 0};
+    const Network n = {.model = m, .parameters = &m->parameters, .logits = guided, .sides = 3, .side = 1};
     trainer_fixture_open(t, k, &n, b, 1, training);
     t->task.loss_side[1] = 2;
     t->task.loss_times[1] = 3;

@@ -10,7 +10,12 @@ static Tensor *windows(const void *model, Tape *t, const Rows *rows) { return mo
 
 static Network recurrent_network(const Model *m, double smoothing)
 {
-    return (Network){m, &m->parameters, windows, 2, WINDOW, smoothing, 0};
+    return (Network){.model = m,
+                     .parameters = &m->parameters,
+                     .logits = windows,
+                     .sides = 2,
+                     .side = WINDOW,
+                     .smoothing = smoothing};
 }
 
 static Network open(ParityFixture *s, bool composed)
