@@ -206,8 +206,8 @@ static bool choose_inside(const Reviews *r, BaselineResult *result, Error *e)
     return done;
 }
 
-/* Scores with what was chosen. */
-static bool score(const Reviews *r, const Texts *texts, BaselineResult *result, Error *e)
+/* Scores with what was chosen. logits: gets those of the regression; may be NULL. */
+static bool score(const Reviews *r, const Texts *texts, BaselineResult *result, float *logits, Error *e)
 {
     const Texts *train = reviews_part(r, SPLIT_TRAIN);
     Trial t;
@@ -218,19 +218,32 @@ static bool score(const Reviews *r, const Texts *texts, BaselineResult *result, 
     result->features = t.features.count;
     result->bayes = bayes(&t, result->smoothing);
     bool done = regression(&t, result->c, &result->regression, e);
+    for (size_t i = 0; done && logits && i < texts->count * t.classes; i++)
+        logits[i] = (float)t.scores[i];
     trial_close(&t);
     return done;
 }
 
-bool baseline_score(const Reviews *r, Split part, BaselineResult *result, Error *e)
+/* Chooses, never on the test part. */
+static bool choose_for(const Reviews *r, Split part, BaselineResult *result, Error *e)
 {
     const Texts *train = reviews_part(r, SPLIT_TRAIN), *valid = reviews_part(r, SPLIT_VALID);
     *result = (BaselineResult){.chosen_on_scored = part == SPLIT_VALID};
     if (!reviews_suits(r, SPLIT_TRAIN, e) || !reviews_suits(r, part, e))
         return false;
-    bool done = valid->count ? choose_on(r, train->source, train->count, valid->source, valid->count, result, e)
-                             : choose_inside(r, result, e);
-    return done && (part == SPLIT_VALID || score(r, reviews_part(r, part), result, e));
+    return valid->count ? choose_on(r, train->source, train->count, valid->source, valid->count, result, e)
+                        : choose_inside(r, result, e);
+}
+
+bool baseline_score(const Reviews *r, Split part, BaselineResult *result, Error *e)
+{
+    return choose_for(r, part, result, e) && (part == SPLIT_VALID || score(r, reviews_part(r, part), result, NULL, e));
+}
+
+bool baseline_logits(const Reviews *r, Split part, float *logits, Error *e)
+{
+    BaselineResult result;
+    return choose_for(r, part, &result, e) && score(r, reviews_part(r, part), &result, logits, e);
 }
 
 bool baseline_run(const Reviews *r, Split part, bool json, Error *e)

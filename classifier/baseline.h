@@ -21,6 +21,9 @@ typedef struct BaselineResult {
  * there is none, on a fifth of the training part, which is learned whole afterwards; never on the test part. */
 bool baseline_score(const Reviews *r, Split part, BaselineResult *result, Error *e);
 
+/* The regression's logits [texts, classes] of a part, with what is chosen in the same way. */
+bool baseline_logits(const Reviews *r, Split part, float *logits, Error *e);
+
 /* The same, and says it on standard output: as a table, or as one object of JSON. */
 bool baseline_run(const Reviews *r, Split part, bool json, Error *e);
 

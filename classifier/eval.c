@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/ranks.h"
+#include "classifier/ensemble.h"
 #include "core/program/dump.h"
 #include "core/program/same_texts.h"
 #include "core/research/statistics.h"
@@ -27,24 +28,44 @@ typedef struct Verdicts {
     size_t binned[BINS], bin_right[BINS]; /* by the share of the class that was said */
     double bin_share[BINS];               /* sums */
     Each each;                            /* of each text, where somebody asks for it */
+    const char **names;                   /* [each.columns] */
+    double *row;                          /* [each.columns] */
     Versus versus;                        /* another run; its name is NULL: none */
 } Verdicts;
 
-enum { EACH_TEXT, EACH_CLASS, EACH_PREDICTED, EACH_NATS, EACH_COLUMNS };
-static const char *const each_names[] = {"text", "class", "predicted", "nats"};
+/* Of each text; after these, its logits, each under the name of its class. */
+enum { EACH_TEXT, EACH_CLASS, EACH_PREDICTED, EACH_NATS, EACH_LOGITS };
+
+static bool each_open(Verdicts *r, char *const *classes, Error *e)
+{
+    static const char *const names[EACH_LOGITS] = {"text", "class", "predicted", "nats"};
+    const size_t columns = EACH_LOGITS + r->classes;
+    r->names = memory_get(columns, sizeof *r->names);
+    r->row = memory_get(columns, sizeof *r->row);
+    if (!r->names || !r->row)
+        return memory_error(e, "figures of texts", columns, sizeof *r->row);
+    for (size_t i = 0; i < columns; i++)
+        r->names[i] = i < EACH_LOGITS ? names[i] : classes[i - EACH_LOGITS];
+    r->each = (Each){.names = r->names, .columns = columns};
+    return true;
+}
 
 static bool keep(Verdicts *r, const Corpus *c, size_t i, size_t said, double nats, Error *e)
 {
     const size_t text = r->texts->source[i], from = c->start[text], size = c->start[text + 1] - from;
-    return each_add(
-        &r->each,
-        (double[]){text_number(c->ids + from, size * sizeof *c->ids), (double)r->texts->labels[i], (double)said, nats},
-        e);
+    r->row[EACH_TEXT] = text_number(c->ids + from, size * sizeof *c->ids);
+    r->row[EACH_CLASS] = (double)r->texts->labels[i];
+    r->row[EACH_PREDICTED] = (double)said;
+    r->row[EACH_NATS] = nats;
+    for (size_t k = 0; k < r->classes; k++)
+        r->row[EACH_LOGITS + k] = (double)r->logits[i * r->classes + k];
+    return each_add(&r->each, r->row, e);
 }
 
 static bool evaluate(Verdicts *r, const Corpus *c, Error *e)
 {
     double *shares = memory_get(r->classes, sizeof *shares);
+    r->each.count = 0;
     bool fine = shares || memory_error(e, "shares of classes", r->classes, sizeof *shares);
     for (size_t i = 0; fine && i < r->texts->count; i++) {
         size_t truth = (size_t)r->texts->labels[i];
@@ -99,6 +120,15 @@ static bool compare(Verdicts *r, const App *a, Error *e)
     each_free(&other);
     memory_free(right);
     return right || memory_error(e, "answers", 2 * count, sizeof *right);
+}
+
+/* What the members of an ensemble say together takes the place of what the run says. */
+static bool join(Verdicts *r, const Classifier *c, Error *e)
+{
+    bool fine = true;
+    for (size_t i = 0; fine && i < r->texts->count; i++)
+        fine = keep(r, &c->reviews.corpus, i, 0, 0, e);
+    return fine && ensemble_join(c, &r->each, r->logits, r->classes, e);
 }
 
 /* How far what it says of its own certainty is from how often it is right (Guo et al. 2017). */
@@ -253,8 +283,10 @@ static bool note_look(const Classifier *c, const Verdicts *r, Error *e)
         looks += text[i] == '\n';
     Buffer b = {0};
     buffer_add(&b, text, size);
-    buffer_print(&b, "%.6f\t%zu texts\t%s\n", accuracy(r), r->texts->count,
-                 c->options->shared.weights ? c->options->shared.weights : "best");
+    const ClassifierOptions *v = c->options;
+    buffer_print(&b, "%.6f\t%zu texts\t%s%s%s\n", accuracy(r), r->texts->count,
+                 v->shared.weights ? v->shared.weights : "best", v->ensemble ? ", with " : "",
+                 v->ensemble ? v->ensemble : "");
     bool fine = file_write_buffer(path, &b, e);
     if (fine)
         fprintf(stderr, "classifier: this run has been scored on the test part %zu time%s\n", looks,
@@ -276,13 +308,23 @@ static bool score(Classifier *c, Verdicts *r, Error *e)
     trainer_close(&trainer);
     if (!fine)
         return false;
-    if (v->shared.each || v->shared.against)
-        r->each = (Each){.names = each_names, .columns = EACH_COLUMNS};
+    if ((v->shared.each || v->shared.against || v->ensemble) && !each_open(r, c->classes, e))
+        return false;
+    if (v->ensemble && !join(r, c, e))
+        return false;
     if (!evaluate(r, &c->reviews.corpus, e) || (v->shared.against && !compare(r, &c->app, e)))
         return false;
     return (v->shared.each ? each_print(&r->each, e) : (v->shared.json ? print_json : print_table)(c, r, e)) &&
            (!v->mistakes || print_mistakes(c, r, v->mistakes, e)) &&
            (!v->shared.dump_logits || dump_logits(r, v->shared.dump_logits, e));
+}
+
+/* A score of an ensemble says so. */
+static void name_members(Classifier *c)
+{
+    const size_t used = strlen(c->app.protocol);
+    if (c->options->ensemble)
+        snprintf(c->app.protocol + used, sizeof c->app.protocol - used, ", with %s", c->options->ensemble);
 }
 
 /* Texts that the run has nothing to do with are scored whole: their test part, where they have one. */
@@ -321,7 +363,7 @@ bool classifier_eval(App *a, Error *e)
     if (!eval_suits(c, final && chosen, e) || !dump_may_open(c->options->shared.dump_logits, e) ||
         !classifier_open_run(c, e))
         return false;
-    if (!chosen || c->options->split != SPLIT_TRAIN)
+    if (!c->options->ensemble && (!chosen || c->options->split != SPLIT_TRAIN))
         c->options->examples = 0; /* the other parts are the same with any number, and other data have theirs */
     if (!app_open_data(&c->app, false, e))
         return false;
@@ -338,10 +380,13 @@ bool classifier_eval(App *a, Error *e)
                     a->run->path);
     if (c->model.masked)
         return masked_eval(c, e);
+    name_members(c);
     Verdicts r = {.texts = reviews_part(&c->reviews, c->app.data.scored), .classes = c->class_count};
     bool fine = score(c, &r, e) && (c->app.data.scored != SPLIT_TEST || !own || ranks_own() > 0 || note_look(c, &r, e));
     memory_free(r.logits);
     memory_free(r.confusion);
+    memory_free(r.names);
+    memory_free(r.row);
     each_free(&r.each);
     return fine;
 }

@@ -18,6 +18,7 @@ static bool eval_suits(const Classifier *c, Error *e)
     const char *option = v->shared.each          ? "each"
                          : v->shared.against     ? "against"
                          : v->mistakes           ? "mistakes"
+                         : v->ensemble           ? "ensemble"
                          : v->shared.dump_logits ? "dump-logits"
                                                  : NULL;
     return !option ||

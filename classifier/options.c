@@ -63,6 +63,7 @@ const Option classifier_options[] = {
     {"cache", 0, OPTION_YES_NO, OPTION_HERE, TRAIN | EVAL | BASELINE | COMMAND_PLOT, AT(cache), "yes", NULL, "cache prepared data for the next call"},
     {"split", 0, OPTION_CHOICE, OPTION_HERE, EVAL, AT(split), "valid", .choices = split_choices, "the part of the data to score"},
     {"mistakes", 0, OPTION_SIZE, OPTION_HERE, EVAL, AT(mistakes), "0", NULL, "show the N mistakes that the model was most confident about"},
+    {"ensemble", 0, OPTION_TEXT, OPTION_HERE, EVAL, AT(ensemble), NULL, "RUN,...", "more runs with the same classes, or regression, which counts words and pairs: score what all of them say together"},
     {"file", 0, OPTION_PATH, OPTION_HERE, PREDICT, AT(file), NULL, "FILE", "texts to classify, one per line"},
     {"vectors", 0, OPTION_PATH, OPTION_HERE, PREDICT, AT(vectors), NULL, "FILE.npy", "write a vector for each text, instead of saying its class"},
     {"vector", 0, OPTION_CHOICE, OPTION_HERE, PREDICT, AT(vector), "average", .choices = vectors, "with --vectors: which one: of a text's last vectors the average, the first or the largest numbers; or what --pooler makes of the first"},
@@ -121,9 +122,9 @@ static const Setting hours[] = {
     MASKED, {"dim", "256"}, {"depth", "4"}, {"ff", "1024"}, {"epochs", "100"}, {"minutes", "270"},
     {"eval-texts", "1000"}, {NULL, NULL}};
 
-/* `train --from` a pretrained run, whose model it has. */
+/* `train --from` a pretrained run, whose model it has, by what pretrained it. */
 static const Setting finetune[] = {
-    {"dropout", "0.1"}, {"batch", "32"}, {"micro-batch", "4"}, {"lr", "3e-4"}, {"warmup", "50"},
+    {"optimizer", "muon"}, {"dropout", "0.1"}, {"batch", "32"}, {"micro-batch", "4"}, {"lr", "1e-2"}, {"warmup", "50"},
     {"schedule", "linear"}, {"betas", "0.9,0.98"}, {"decay", "0.01"}, {"smoothing", "0.1"}, {"clip", "1"},
     {"epochs", "3"}, {"eval-every", "300"}, {"init", "gpt2"}, {"pool", "average"}, {NULL, NULL}};
 

@@ -26,6 +26,7 @@ typedef struct ClassifierOptions {
     /* scoring */
     int split;
     size_t mistakes;
+    const char *ensemble;
     /* predicting */
     const char *file, *vectors;
     size_t guesses;

@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_COLUMNS = 16 };
-
 bool each_add(Each *t, const double *row, Error *e)
 {
     if (!memory_grow(&t->value, &t->capacity, (t->count + 1) * t->columns, sizeof *t->value, "figures of texts", e))
@@ -54,7 +52,8 @@ bool each_print(const Each *t, Error *e)
 
 static bool is_of_this_call(const char *name)
 {
-    static const char *const names[] = {"run", "against", "each", "json", "quiet", "dump-logits", "mistakes"};
+    static const char *const names[] = {"run",   "against",     "each",     "json",
+                                        "quiet", "dump-logits", "mistakes", "ensemble"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(names[i], name))
             return true;
@@ -88,18 +87,19 @@ static bool other_words(Words *w, const App *a, const char *run, Error *e)
 /* Lines of numbers after a heading: those of the same texts? */
 static bool read_each(Each *t, const Each *own, const char *run, char *text, Error *e)
 {
-    double row[MOST_COLUMNS];
-    bool same = true;
+    double *row = memory_get(t->columns, sizeof *row);
+    bool same = row || memory_error(e, "figures of texts", t->columns, sizeof *row), fine = same;
     for (char *line = strchr(text, '\n'); same && line && line[1]; line = strchr(line + 1, '\n')) {
         char *at = line + 1;
         for (size_t c = 0; c < t->columns; c++)
             row[c] = strtod(at, &at);
         same = t->count < own->count && !memcmp(row, own->value + t->count * t->columns, sizeof *row);
-        if (same && !each_add(t, row, e))
-            return false;
+        fine = !same || each_add(t, row, e);
+        same = same && fine;
     }
-    return (same && t->count == own->count) ||
-           fail(e, "%s was scored on other texts: its data differ, or --seed drew another part of it", run);
+    memory_free(row);
+    return fine && ((same && t->count == own->count) ||
+                    fail(e, "%s was scored on other texts: its data differ, or --seed drew another part of it", run));
 }
 
 bool each_of_run(Each *other, const Each *own, const App *a, const char *run, Error *e)

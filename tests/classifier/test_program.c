@@ -14,6 +14,9 @@
     "--preset minute --minutes 0 --dim 32 --heads 2 --ff 64 --context 64 --batch 16 --micro-batch 4 --workers 2 "      \
     "--positions none --distances bias --dropout 0 --lr 1e-2 --eval-every 0 --no-cache -q "
 
+/* The heading of eval --each. */
+#define TEXTS "text\tclass\tpredicted\tnats\tneg\tpos"
+
 static const char *trained(const char *words)
 {
     const char *run = fresh_path("run");
@@ -346,7 +349,7 @@ START_TEST(other_texts_are_scored_whole)
     write_in(run, "other.csv", two, sizeof two - 1);
     char quiet[820];
     snprintf(quiet, sizeof quiet, "%s --no-cache", path);
-    EachLines each = each_lines(run, quiet, "text\tclass\tpredicted\tnats");
+    EachLines each = each_lines(run, quiet, TEXTS);
     ck_assert(each.count == 2 && fabs(each_line(&each, 0)[3] - each_line(&each, 1)[3]) > 1e-3);
     each_lines_free(&each);
     write_in(run, "other.csv", "label,text\nfunny,good film\n", 27);
@@ -373,8 +376,6 @@ START_TEST(a_load_loss_is_of_a_text)
     ck_assert_msg(more > 0.95 && more < 1.3, "%g", more);
     memory_free(log);
 }
-
-#define TEXTS "text\tclass\tpredicted\tnats"
 
 static bool is_right(const EachLines *t, size_t i) { return each_line(t, i)[1] == each_line(t, i)[2]; }
 
@@ -419,6 +420,52 @@ START_TEST(two_runs_are_compared_on_the_same_texts)
     each_lines_free(&of_b);
 }
 
+/* With two classes, half of a margin is each logit less their mean. */
+START_TEST(members_of_an_ensemble_count_alike)
+{
+    char a[700], b[700], words[1500];
+    snprintf(a, sizeof a, "%s", trained("--steps 60"));
+    snprintf(b, sizeof b, "%s", trained("--steps 60 --dim 16 --pool max"));
+    snprintf(words, sizeof words, "--no-cache --ensemble %s", b);
+    const EachLines of[] = {each_lines(a, "--no-cache", TEXTS), each_lines(b, "--no-cache", TEXTS)},
+                    both = each_lines(a, words, TEXTS);
+    double spread[2] = {0, 0};
+    size_t right = 0;
+    for (size_t m = 0; m < 2; m++) {
+        for (size_t i = 0; i < 500; i++)
+            spread[m] += pow((each_line(&of[m], i)[5] - each_line(&of[m], i)[4]) / 2, 2) / 500;
+        spread[m] = sqrt(spread[m]);
+    }
+    ck_assert(both.count == 500 && both.columns == 6);
+    ck_assert_msg(fabs(log(spread[0] / spread[1])) > 0.2, "spreads %g and %g", spread[0], spread[1]);
+    for (size_t i = 0; i < 500; i++) {
+        double margin = 0;
+        for (size_t m = 0; m < 2; m++)
+            margin += (each_line(&of[m], i)[5] - each_line(&of[m], i)[4]) / spread[m];
+        margin *= (spread[0] + spread[1]) / 4;
+        ck_assert_double_eq_tol(each_line(&both, i)[5] - each_line(&both, i)[4], margin, 1e-5);
+        right += is_right(&both, i);
+    }
+    snprintf(words, sizeof words, "--ensemble %s,regression", b);
+    Json *three = evaluated(a, words), *against;
+    ck_assert_msg(json_real(three, "accuracy") > 0.6, "accuracy %g", json_real(three, "accuracy"));
+    snprintf(words, sizeof words, "--no-cache --ensemble %s", b);
+    against = compared(a, b, words);
+    ck_assert_double_eq_tol(json_real(against, "accuracy"), (double)right / 500, 1e-9);
+    ck_assert_double_eq_tol(compared_as(against, "difference"), (double)right / 500 - compared_as(against, "score"),
+                            1e-9);
+    json_free(three);
+    json_free(against);
+    refused(1, "would be scored on the texts that it learns from",
+            "eval --run %s --no-cache -q --split train --ensemble regression", a);
+    refused(1, "there is no run nowhere", "eval --run %s --no-cache -q --ensemble nowhere", a);
+    refused(1, "was scored on other texts", "eval --run %s --no-cache -q --ensemble %s", a,
+            trained("--steps 2 --seed 2"));
+    for (size_t m = 0; m < 2; m++)
+        each_lines_free((EachLines *)&of[m]);
+    each_lines_free((EachLines *)&both);
+}
+
 int main(int argc, char **argv)
 {
     static const Test tests[] = {TEST_LEARNS(it_learns_and_eval_says_how_well, 5, 60),
@@ -437,6 +484,7 @@ int main(int argc, char **argv)
                                  TEST(a_load_loss_is_of_a_text),
                                  TEST(other_texts_are_scored_whole),
                                  TEST(two_runs_are_compared_on_the_same_texts),
+                                 TEST(members_of_an_ensemble_count_alike),
                                  TEST(what_cannot_be_is_refused)};
     command_program("classifier");
     test_folders_in_memory();
