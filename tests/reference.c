@@ -200,6 +200,12 @@ SharedOptions reference_options(const Reference *f)
         .z_loss = (double)rare(f, "z-loss-permille") / 1000};
 }
 
+void reference_compose(SharedOptions *o)
+{
+    if (o->distances == DISTANCE_NONE && !o->sink_score && !(o->adaptive_span > 0))
+        o->attention = ATTENTION_COMPOSED;
+}
+
 void reference_weights(const Reference *f, TrainerFixture *fixture)
 {
     const Weights *w = &fixture->trainer.weights;

@@ -18,8 +18,10 @@ typedef struct Reference {
 Reference reference_open(const char *name, size_t sides);
 void reference_close(Reference *f);
 
-/* The options of the reference's network that all programs share */
+/* The options of the reference's network that all programs share; composed attention in place of fused, where it can do as
+ * much */
 SharedOptions reference_options(const Reference *f);
+void reference_compose(SharedOptions *o);
 
 double reference_number(const Reference *f, const char *key);    /* from the metadata */
 const char *reference_text(const Reference *f, const char *key); /* the same */

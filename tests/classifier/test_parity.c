@@ -9,7 +9,9 @@
 #include <string.h>
 
 static const char *const names[] = {"classifier-average", "classifier-max",         "classifier-first",
-                                    "classifier-pooler",  "classifier-pooler-relu", "classifier-twice"};
+                                    "classifier-pooler",  "classifier-pooler-relu", "classifier-twice",
+                                    "classifier-bias",    "classifier-xl",          "classifier-keys",
+                                    "classifier-mlp",     "classifier-alibi",       "classifier-buckets"};
 
 enum { NETWORKS = sizeof names / sizeof *names, SIDES_USED = LABEL + 1 };
 
@@ -36,7 +38,8 @@ static Network open_classifier(ParityFixture *s, bool composed)
     if (safetensors_text(s->f.file, "pooler"))
         v.pooler = reference_choice(&s->f, "pooler", poolers);
     ck_assert_ptr_nonnull(both);
-    v.shared.attention = composed;
+    if (composed)
+        reference_compose(&v.shared);
     ck_done(model_open(m, &v, (size_t)reference_number(&s->f, "words"), (size_t)reference_number(&s->f, "classes"), &e),
             e);
     both->again = *m;

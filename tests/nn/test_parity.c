@@ -8,7 +8,8 @@ static const char *const names[] = {"post-learned", "post-sinusoid", "pre-learne
                                     "modern",       "small-gpt",     "unet",        "residual",     "deepnorm",
                                     "realformer",   "capped",        "talking",     "sigmoid",      "strided",
                                     "switch",       "experts",       "registers",   "span",         "shaw",
-                                    "xl",           "biased",        "buckets",     "bilinear",     "additive"};
+                                    "xl",           "biased",        "buckets",     "bilinear",     "additive",
+                                    "ntk"};
 
 /* A decoder over words that are looked up, and encoder-decoders: post-norm, one table for all; pre-norm, a table each.
  */
