@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { LAYOUTS = 17, CONTEXT = 13, MOST = 3 * CONTEXT };
+enum { LAYOUTS = 18, CONTEXT = 13, MOST = 3 * CONTEXT };
 
 /* A network, and what it takes to run it forward on rows that the test chooses. */
 typedef struct Reader {
@@ -59,6 +59,8 @@ static SharedOptions layout(int i)
         o.distances = DISTANCE_KEYS, o.adaptive_span = 2.5, o.kv_heads = 1, o.attention = ATTENTION_FUSED;
     else if (i == 16)
         o.ngrams = 3, o.ngram_rows = 50;
+    else if (i == 17)
+        o.distances = DISTANCE_XL, o.positions = POSITIONS_NONE, o.attention = ATTENTION_FUSED;
     else if (i >= 2)
         o.positions = POSITIONS_SINUSOID, o.head_size = 5, o.value_size = 7, o.window = 4, o.bias = false;
     return o;
