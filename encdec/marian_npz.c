@@ -21,7 +21,12 @@ static float *read(Source *s, const char *name, size_t rows, size_t columns, Err
 static const char *unquote(const char *at, const char *end, Buffer *to)
 {
     const char quote = *at++;
-    for (; at < end && *at != quote; at++) {
+    for (; at < end; at++) {
+        if (*at == quote) {
+            if (quote != '\'' || at + 1 >= end || at[1] != quote)
+                return at + 1;
+            at++; /* '' is ' */
+        }
         if (quote == '"' && *at == '\\' && at + 1 < end) {
             const char kind = *++at;
             const size_t digits = kind == 'x' ? 2 : kind == 'u' ? 4 : kind == 'U' ? 8 : 0;
@@ -35,10 +40,8 @@ static const char *unquote(const char *at, const char *end, Buffer *to)
             continue;
         }
         buffer_add(to, at, 1);
-        if (quote == '\'' && at + 1 < end && at[1] == quote) /* '' is ' */
-            at++;
     }
-    return at < end ? at + 1 : NULL;
+    return NULL;
 }
 
 /* A line's key and value; false: it has none. A plain key ends at the last colon before a space. */

@@ -2,7 +2,9 @@
  * compute there, and what is no such model is refused. */
 #include "base/file.h"
 #include "base/memory.h"
+#include "charlm/charlm.h"
 #include "core/run/safetensors.h"
+#include "core/session/session.h"
 #include "tests/charlm/tiny.h"
 #include "tests/npy.h"
 
@@ -11,25 +13,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MODEL "tests/fixtures/gpt2-model"
+#define MODEL  "tests/fixtures/gpt2-model"
+#define MODELS "tests/fixtures/gpt2-models/"
 
 #define LLAMA   "tests/fixtures/llama-model"
 #define ENCODER "tests/fixtures/gpt2-encoder.json"
 #define MERGES  "tests/fixtures/gpt2-vocab.bpe"
 #define TOKENS  " --vocabulary " ENCODER " --codes " MERGES " "
 
-/* A copy of the model's folder, with its tokens. */
-static const char *model(void)
+/* A copy of a model's folder, with its tokens. */
+static const char *model_of(const char *from)
 {
     const char *folder = fresh_path("model");
+    char path[300];
     Error e;
     ck_done(folder_make(folder, &e), e);
-    copy_in(MODEL "/config.json", folder, "config.json");
-    copy_in(MODEL "/model.safetensors", folder, "model.safetensors");
+    snprintf(path, sizeof path, "%s/config.json", from);
+    copy_in(path, folder, "config.json");
+    snprintf(path, sizeof path, "%s/model.safetensors", from);
+    copy_in(path, folder, "model.safetensors");
     copy_in(ENCODER, folder, "vocab.json");
     copy_in(MERGES, folder, "merges.txt");
     return folder;
 }
+
+static const char *model(void) { return model_of(MODEL); }
 
 /* By `relative` and what a float cannot say. */
 static void near_logits(const char *folder, const char *reference, double relative)
@@ -66,6 +74,136 @@ START_TEST(logits_are_those_of_transformers)
     snprintf(path, sizeof path, "%s.import.safetensors", run);
     ck_assert(!file_exists(path));
 }
+
+/* ---- GPT-2s of several sizes and options. What eval writes has 32 bits; hence runs that are open here. */
+
+static const char *const gpt2s[] = {"relu", "gelu", "floats"};
+
+enum { GPT2S = sizeof gpt2s / sizeof *gpt2s, LONGEST = 32, EVERY = 9 };
+
+typedef struct Reference {
+    size_t count, written, numbers;
+    int32_t ids[LONGEST], greedy[LONGEST]; /* [count] of the text, [written] after it */
+    double logits[LONGEST * 100];          /* [count, numbers] of every ninth token */
+} Reference;
+
+static size_t read_values(Safetensors *file, const char *name, SafeType type, void *to, size_t most)
+{
+    Error e;
+    const SafeTensor *t = safetensors_find(file, name);
+    ck_assert(t && safe_elements(t) <= most);
+    ck_done(safetensors_read(file, t, type, to, safe_elements(t), &e), e);
+    return safe_elements(t);
+}
+
+static const Reference *reference_of(const char *name)
+{
+    static Reference f;
+    char path[300];
+    Safetensors *file;
+    Error e;
+    snprintf(path, sizeof path, MODELS "%s/reference.safetensors", name);
+    ck_done(safetensors_open(&file, path, &e), e);
+    f.count = read_values(file, "ids", SAFE_I32, f.ids, LONGEST);
+    f.written = read_values(file, "greedy", SAFE_I32, f.greedy, LONGEST);
+    f.numbers = read_values(file, "logits", SAFE_F64, f.logits, sizeof f.logits / sizeof *f.logits) / f.count;
+    safetensors_close(file);
+    return &f;
+}
+
+/* What the program does in main, up to a trainer with the run's weights. */
+typedef struct Opened {
+    CharlmOptions options;
+    Options command_line;
+    Charlm c;
+    Trainer trainer;
+} Opened;
+
+static Tensor *all_logits(void *self, Tape *t, const Rows *rows)
+{
+    return model_logits(t, &((const Charlm *)self)->model, rows, NULL, NULL);
+}
+
+static void open_run(Opened *o, const char *run, const char *device, const char *precision)
+{
+    static const Command commands[] = {{"eval", COMMAND_EVAL, NULL, "", charlm_eval}};
+    char *arguments[] = {"charlm",      "eval",
+                         "--run",       (char *)(uintptr_t)run,
+                         "--device",    (char *)(uintptr_t)device,
+                         "--precision", (char *)(uintptr_t)precision,
+                         "--workers",   "1"};
+    const OptionTable tables[] = {{shared_options, shared_option_count, &o->options.shared},
+                                  {charlm_options, charlm_option_count, &o->options}};
+    Program program = charlm_program;
+    Error e;
+    program.commands = commands, program.command_count = 1;
+    *o = (Opened){.c = {.app = {.kind = &charlm_kind, .options = &o->options.shared, .command_line = &o->command_line},
+                        .options = &o->options}};
+    ck_done(options_open(&o->command_line, &program, tables, 2, &e), e);
+    ck_done(options_parse(&o->command_line, sizeof arguments / sizeof *arguments, arguments, &e), e);
+    ck_done(charlm_open_run(&o->c, &e), e);
+    charlm_task(&o->c, (Part){NULL, 0, NULL}, 1);
+    o->c.app.task.loss = all_logits;
+    ck_done(app_open_trainer(&o->c.app, &o->trainer, &e), e);
+}
+
+static void close_run(Opened *o)
+{
+    trainer_close(&o->trainer);
+    app_close(&o->c.app);
+    options_close(&o->command_line);
+}
+
+static void compare_logits(Opened *o, const Reference *f, const char *name, double by)
+{
+    const size_t tokens = o->c.model.vocabulary, all = f->count * tokens;
+    Worker *w = &o->trainer.worker[0];
+    double *ours = calloc(all, sizeof *ours), largest = 1;
+    Batch b;
+    Error e;
+    ck_assert_uint_eq(f->numbers, (tokens + EVERY - 1) / EVERY);
+    ck_done(batch_open(&b, &(BatchSize){1, 1, {f->count}, 0, 0}, &e), e);
+    memcpy(b.side[WINDOW].ids + batch_row(&b, WINDOW, f->count), f->ids, f->count * sizeof *f->ids);
+    ck_done(session_doubles(w, session_run(w, &b, all_logits, &o->c), 0, all, ours, &e), e);
+    session_end(w);
+    batch_close(&b);
+    for (size_t i = 0; i < f->count * f->numbers; i++)
+        largest = fmax(largest, fabs(f->logits[i]));
+    for (size_t i = 0; i < f->count * f->numbers; i++) {
+        const double a = ours[i / f->numbers * tokens + i % f->numbers * EVERY];
+        ck_assert_msg(fabs(a - f->logits[i]) <= by * largest, "%s, number %zu: %.12g, there %.12g", name, i, a,
+                      f->logits[i]);
+    }
+    free(ours);
+}
+
+/* The text's tokens, the logits of all of them, and the text that the likeliest ones make of it. */
+static void compute_as_theirs(const char *name, const char *device, const char *precision, double by)
+{
+    const char *run = fresh_path("run");
+    const Reference *f = reference_of(name);
+    char folder[300];
+    Buffer text = {0};
+    Opened o;
+    snprintf(folder, sizeof folder, MODELS "%s", name);
+    works("import %s --out %s -q", model_of(folder), run);
+    open_run(&o, run, device, precision);
+    compare_logits(&o, f, name, by);
+    for (size_t i = 0; i < f->count + f->written; i++)
+        tokenizer_bytes(&o.c.tokenizer, i < f->count ? f->ids[i] : f->greedy[i - f->count], &text);
+    buffer_add(&text, "\n", 1);
+    close_run(&o);
+    Said s = must("sample --run %s --temperature 0 --length %zu --prompt-file " MODEL
+                  "/text.txt --device %s --precision %s -q",
+                  run, f->written, device, precision);
+    ck_assert_uint_eq(s.out_size, text.size);
+    ck_assert_mem_eq(s.out, text.text, text.size);
+    said_free(&s);
+    buffer_free(&text);
+}
+
+START_TEST(in_f64_it_computes_what_transformers_does) { compute_as_theirs(gpt2s[_i], "plain", "f64", 1e-9); }
+START_TEST(in_f32_it_computes_that_to_rounding) { compute_as_theirs(gpt2s[_i], "cpu", "f32", 1e-5); }
 
 /* Grouped heads, a stretched rotation, a table of its own for logits, and tokens in tokenizer.json alone. There, angles
  * and norms are of 32 bits whatever the type. */
@@ -375,6 +513,8 @@ START_TEST(what_is_no_such_model_is_refused)
 }
 
 static const Test tests[] = {TEST(logits_are_those_of_transformers),
+                             TEST_LOOP(in_f64_it_computes_what_transformers_does, GPT2S),
+                             TEST_LOOP(in_f32_it_computes_that_to_rounding, GPT2S),
                              TEST(logits_of_a_llama_are_those_of_transformers),
                              TEST(logits_of_a_model_of_llm_c_are_those_of_transformers),
                              TEST(a_damaged_file_of_llm_c_is_refused),

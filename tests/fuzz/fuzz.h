@@ -39,6 +39,7 @@ int fuzz_gpt2(const uint8_t *data, size_t size);
 int fuzz_hf(const uint8_t *data, size_t size);
 int fuzz_json(const uint8_t *data, size_t size);
 int fuzz_llmc(const uint8_t *data, size_t size);
+int fuzz_marian(const uint8_t *data, size_t size);
 int fuzz_moses(const uint8_t *data, size_t size);
 int fuzz_npz(const uint8_t *data, size_t size);
 int fuzz_options(const uint8_t *data, size_t size);

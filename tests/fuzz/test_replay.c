@@ -64,6 +64,8 @@ START_TEST(json) { replay("json", fuzz_json); }
 
 START_TEST(llmc) { replay("llmc", fuzz_llmc); }
 
+START_TEST(marian) { replay("marian", fuzz_marian); }
+
 START_TEST(moses) { replay("moses", fuzz_moses); }
 
 START_TEST(npz) { replay("npz", fuzz_npz); }
@@ -87,9 +89,9 @@ START_TEST(words) { replay("words", fuzz_words); }
 
 int main(int argc, char **argv)
 {
-    static const Test tests[] = {TEST(bleu),        TEST(bpe),         TEST(csv),           TEST(gpt2),   TEST(hf),
-                                 TEST(json),        TEST(llmc),        TEST(moses),         TEST(npz),    TEST(options),
-                                 TEST(plan),        TEST(safetensors), TEST(sentencepiece), TEST(source), TEST(tree),
-                                 TEST(tree_tokens), TEST(vocabulary),  TEST(wordpiece),     TEST(words)};
+    static const Test tests[] = {TEST(bleu),    TEST(bpe),         TEST(csv),         TEST(gpt2),          TEST(hf),
+                                 TEST(json),    TEST(llmc),        TEST(marian),      TEST(moses),         TEST(npz),
+                                 TEST(options), TEST(plan),        TEST(safetensors), TEST(sentencepiece), TEST(source),
+                                 TEST(tree),    TEST(tree_tokens), TEST(vocabulary),  TEST(wordpiece),     TEST(words)};
     return suite_run("fuzz/replay", tests, sizeof tests / sizeof *tests, argc, argv);
 }

@@ -91,6 +91,8 @@ made encdec --type bytes --train-source data/lines.en --train-target data/lines.
 mkdir kept/gpt2 && cp "$fixtures/gpt2-model/config.json" "$fixtures/gpt2-model/model.safetensors" kept/gpt2
 cp "$fixtures/gpt2-encoder.json" kept/gpt2/vocab.json && cp "$fixtures/gpt2-vocab.bpe" kept/gpt2/merges.txt
 cp -r "$fixtures/encoders/bert-pairs" kept/bert
+cp -r "$fixtures/marian/plain" kept/marian && cp "$fixtures/marian/npz/model.npz" "$fixtures/marian/npz/opus.vocab.yml" kept/marian
+rm kept/marian/reference.safetensors kept/marian/tokens.json kept/marian/translations.json # which no importer reads
 rm -rf cache
 for program in charlm classifier encdec; do
     "$bin/$program" --help | sed -n 's/^  \([a-z][a-z]*\)  .*/\1/p' >$program.commands
@@ -158,11 +160,11 @@ while [ "$i" -lt "$count" ]; do
     sweep) pick made run run/new && set -- "$@" "plan.$program" --run "$picked" ;;
     export) pick "made --format hf" "made --format gguf" "made --format onnx" /dev/null && set -- "$@" --run run --out $picked ;;
     import)
-        if [ "$program" = charlm ]; then
-            cp -r kept/gpt2 . && set -- "$@" gpt2 --out made --data data/lines.en
-        else
-            cp -r kept/bert gpt2 && set -- "$@" gpt2 --out made
-        fi ;;
+        case $program in
+        charlm) cp -r kept/gpt2 . && set -- "$@" gpt2 --out made --data data/lines.en ;;
+        classifier) cp -r kept/bert gpt2 && set -- "$@" gpt2 --out made ;;
+        encdec) cp -r kept/marian gpt2 && pick gpt2 gpt2/model.npz && set -- "$@" "$picked" --out made ;;
+        esac ;;
     predict) set -- "$@" --run run "some text" "$(printf 'a\tb')" '' ;;
     bleu) pick data/lines.de data/lines.en data/empty run && set -- "$@" data/lines.de "$picked" ;;
     vocab) set -- "$@" --out made data/lines.de ;;
