@@ -81,6 +81,16 @@ static bool read_array(NpzArray *a, const char *bytes, size_t size)
 
 /* ---- the archive */
 
+/* Whether the last array has bytes that another has, too. */
+static bool is_alone(const Npz *z, Error *e)
+{
+    const NpzArray *last = &z->array[z->count - 1];
+    for (const NpzArray *a = z->array; a < last; a++)
+        if (a->data < last->data + last->bytes && last->data < a->data + a->bytes)
+            return fail(e, "%s: '%s' and '%s' overlap", z->path, a->name, last->name);
+    return true;
+}
+
 /* One entry of its directory, at `at`; moves on to the next. */
 static bool read_entry(Npz *z, size_t *at, Error *e)
 {
@@ -110,7 +120,9 @@ static bool read_entry(Npz *z, size_t *at, Error *e)
     a->name = memory_string(name);
     if (!a->name)
         return memory_error(e, "a name", length, 1);
-    return read_array(a, z->file + begin, bytes) || fail(e, "%s: '%s' is no array that can be read", z->path, name);
+    if (!read_array(a, z->file + begin, bytes))
+        return fail(e, "%s: '%s' is no array that can be read", z->path, name);
+    return is_alone(z, e);
 }
 
 /* The directory is named by a record at the end, which only a comment may follow. */

@@ -1,4 +1,5 @@
-/* An archive of arrays: what opens lies within the file, each array with as many bytes as its elements take. */
+/* An archive of arrays: what opens lies within the file, each array with as many bytes as its elements take, and with
+ * them alone. */
 #include "core/exchange/npz.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -14,6 +15,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                    "it is in the file");
             DEMAND(a->elements * (size_t)(a->type[1] - '0') <= a->bytes, "it has the bytes of its elements");
             DEMAND(npz_find(&z, a->name) == a, "no name is there twice");
+            for (const NpzArray *b = z.array; b < a; b++)
+                DEMAND(b->data + b->bytes <= a->data || a->data + a->bytes <= b->data, "no byte belongs to two");
         }
         npz_close(&z);
     } else
