@@ -125,16 +125,22 @@ size_t part_bytes(const Part *p, const Tokenizer *t, size_t first, size_t count)
     return bytes;
 }
 
+/* Without separators at its end: no byte of the part follows them. */
+static Part with_text_last(Part p, const Tokenizer *t)
+{
+    while (p.size > 1 && !tokenizer_length(t, part_id(&p, p.size - 1)))
+        p.size--;
+    return p;
+}
+
 Part part_head(Part p, const Tokenizer *t, size_t bytes)
 {
     size_t size = p.size ? 1 : 0;
     for (size_t scored = 0; size < p.size; size++)
         if ((scored += tokenizer_length(t, part_id(&p, size))) > bytes)
             break;
-    while (size > 1 && !tokenizer_length(t, part_id(&p, size - 1))) /* where a document begins that has no place */
-        size--;
     p.size = size;
-    return p;
+    return with_text_last(p, t);
 }
 
 static const char *unit_of(Part part) { return part.ids ? "tokens" : "bytes"; }
@@ -154,9 +160,8 @@ bool part_to_score(Part *part, Text *t, const Tokenizer *tokenizer, const Charlm
     if (!text_tokenize(t, split, tokenizer, e))
         return false;
     *part = text_part(t, split);
-    if (v->bytes)
-        *part = part_head(*part, tokenizer, v->bytes);
-    if (part->size == 1 && text_part(t, split).size > 1)
+    *part = v->bytes ? part_head(*part, tokenizer, v->bytes) : with_text_last(*part, tokenizer);
+    if (v->bytes && part->size == 1 && text_part(t, split).size > 1)
         return fail(e, "--bytes %zu: the first token that would be scored is longer; give more, or 0 for all",
                     v->bytes);
     return part->size > 1 ||

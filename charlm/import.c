@@ -1,6 +1,7 @@
 /* charlm import: a language model that others trained becomes a run. Read are
  *
  *     a folder as Hugging Face publishes it (core/exchange/hf_folder.h): GPT-2, Llama; or nanoGPT's weights in such a one
+ *     a file FILE.safetensors, with config.json and tokens beside it in its folder
  *     a .bin file of llm.c (core/exchange/llmc.h), with --vocabulary and --codes
  *
  * What a configuration says that would change the meaning, and that we do not have, is refused by name. Weights are put
@@ -189,7 +190,10 @@ static bool import_folder(LmImport *m, Error *e)
                                           NULL};
     static const char *const longer[] = {"transformer.wte.weight", NULL};
     HfFolder *h = &m->base.hf;
-    if (!hf_open(h, m->base.path, "transformer.", e) || !read_config(m, e) || !find_tokens(m, e))
+    if (!hf_open(h, m->base.path, "transformer.", e))
+        return false;
+    m->base.path = h->path;
+    if (!read_config(m, e) || !find_tokens(m, e))
         return false;
     h->longer = m->names == NAMES_LLAMA ? NULL : longer;
     if (!hf_weights(h, e) || !convert(m, &h->source, e) || !hf_nothing_left(h, ignored, e))
@@ -223,13 +227,13 @@ static bool import_any(Import *base, Error *e)
     if (!o->vocabulary != !o->codes)
         return fail(e, "the tokens are two files: --vocabulary encoder.json and --codes vocab.bpe") ||
                app_misused(base->a);
-    if (file_exists(base->path) && !llmc_is(base->path))
-        return fail(
-            e,
-            "%s is no model of llm.c; of other models name the folder. A .pt or .bin of PyTorch is a pickle, which "
-            "Python alone reads: docs/exchange.md says how to convert it",
-            base->path);
-    const bool fine = (file_exists(base->path) ? import_llmc : import_folder)(m, e);
+    const bool in_folder = !file_exists(base->path) || hf_is_file(base->path);
+    if (!in_folder && !llmc_is(base->path))
+        return fail(e,
+                    "%s is no model of llm.c; of other models name the folder, or a .safetensors file in it. A .pt or "
+                    ".bin of PyTorch is a pickle, which Python alone reads: docs/exchange.md says how to convert it",
+                    base->path);
+    const bool fine = (in_folder ? import_folder : import_llmc)(m, e);
     llmc_close(&m->llmc);
     return fine;
 }
@@ -237,7 +241,8 @@ static bool import_any(Import *base, Error *e)
 bool charlm_import(App *a, Error *e)
 {
     LmImport m = {.dim = 0};
-    const bool fine = import_run(&m.base, a, "Name one folder, or a .bin of llm.c", import_any, NULL, e);
+    const bool fine = import_run(&m.base, a, "Name one folder, a .safetensors file in it, or a .bin of llm.c",
+                                 import_any, NULL, e);
     if (m.tokens.made && m.tokens.vocabulary && m.tokens.merges)
         remove(m.tokens.vocabulary), remove(m.tokens.merges);
     memory_free(m.tokens.vocabulary);

@@ -1,6 +1,6 @@
 /* classifier import: an encoder that others trained becomes a run: a folder of Hugging Face's (core/exchange/hf_folder.h)
- * that holds one of the classes below. What its configuration says that would change the meaning, and that no network here
- * does, is refused by name.
+ * that holds one of the classes below, or a .safetensors file in it. What its configuration says that would change the
+ * meaning, and that no network here does, is refused by name.
  *
  * The run has learned from no data: the first that it is trained on become its own. */
 #include "classifier/classifier.h"
@@ -56,16 +56,8 @@ static bool find_architecture(Encoder *m, Error *e)
 /* What any of these models may say of itself, and what it must say then. */
 static bool says_nothing_else(const Encoder *m, Error *e)
 {
-    static const char *const absent[] = {"quantization_config", "auto_map", NULL};
     const HfFolder *h = &m->base.hf;
-    const Json *pruned = json_get(h->config, "pruned_heads");
     size_t types;
-    for (const char *const *key = absent; *key; key++)
-        if (json_get(h->config, *key))
-            return fail(e, "%s/config.json: '%s' is not supported", m->base.path, *key);
-    if (pruned && pruned->count)
-        return fail(e, "%s/config.json: 'pruned_heads' must be empty: all blocks here have as many heads",
-                    m->base.path);
     if (!hf_must_say(h, "position_embedding_type", "absolute", e) || !hf_must_be(h, "is_decoder", false, false, e) ||
         !hf_must_be(h, "add_cross_attention", false, false, e) ||
         (m->is->objective == OBJECTIVE_CLASSES && !hf_must_say(h, "problem_type", "single_label_classification", e)) ||
@@ -220,7 +212,10 @@ static bool read_folder(Import *base, Error *e)
     Classifier *c = (Classifier *)base->a;
     HfFolder *h = &base->hf;
     Options *o = base->a->command_line;
-    if (!hf_open(h, base->path, "", e) || !find_architecture(m, e) || !says_nothing_else(m, e))
+    if (!hf_open(h, base->path, "", e))
+        return false;
+    base->path = h->path;
+    if (!find_architecture(m, e) || !says_nothing_else(m, e))
         return false;
     h->prefix = m->is->names == NAMES_BERT ? "bert." : "distilbert.";
     h->longer = longer;
@@ -246,7 +241,8 @@ static bool open_imported(App *a, Error *e)
 bool classifier_import(App *a, Error *e)
 {
     Encoder m = {.dim = 0};
-    const bool fine = import_run(&m.base, a, "Name one folder", read_folder, open_imported, e);
+    const bool fine = import_run(&m.base, a, "Name one folder, or a .safetensors file in it", read_folder,
+                                 open_imported, e);
     if (m.tokens.made && m.tokens.vocabulary)
         remove(m.tokens.vocabulary);
     memory_free(m.tokens.vocabulary);

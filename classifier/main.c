@@ -11,7 +11,7 @@ static const Command commands[] = {
      classifier_eval},
     {"predict", COMMAND_WRITE, "[TEXT...]", "classify texts: arguments, a file, or lines of standard input",
      classifier_predict},
-    {"import", COMMAND_IMPORT, "DIR", "make a run of a BERT or DistilBERT of Hugging Face's transformers",
+    {"import", COMMAND_IMPORT, "DIR|FILE", "make a run of a BERT or DistilBERT of Hugging Face's transformers",
      classifier_import},
     {"export", COMMAND_EXPORT, NULL,
      "write a run for Hugging Face's transformers, as a BERT or DistilBERT, or for onnxruntime", classifier_export},

@@ -1,5 +1,5 @@
 /* encdec import: a translator that others trained becomes a run: a Marian as Hugging Face publishes it (opus-mt), a folder
- * (core/exchange/hf_folder.h) with
+ * (core/exchange/hf_folder.h), or a .safetensors file in it, with
  *
  *     vocab.json               ids of tokens by their names, and target_vocab.json where the target has others
  *     source.spm, target.spm   models of SentencePiece, which cut texts into tokens
@@ -43,7 +43,6 @@ static const MarianWords *words_of(const Marian *m, size_t side) { return &m->wo
 
 static bool says_nothing_else(const HfFolder *h, const char *path, Error *e)
 {
-    static const char *const absent[] = {"quantization_config", "auto_map", "num_experts", NULL};
     static const struct {
         const char *key;
         bool value;
@@ -61,9 +60,8 @@ static bool says_nothing_else(const HfFolder *h, const char *path, Error *e)
         return fail(e, "%s/config.json: 'model_type' is %.40s; marian can be imported", path, type ? type : "missing");
     if (name && strcmp(name, "MarianMTModel") != 0)
         return fail(e, "%s/config.json: 'architectures' is %.60s; MarianMTModel can be imported", path, name);
-    for (const char *const *key = absent; *key; key++)
-        if (json_get(h->config, *key))
-            return fail(e, "%s/config.json: '%s' is not supported", path, *key);
+    if (json_get(h->config, "num_experts"))
+        return fail(e, "%s/config.json: 'num_experts' is not supported", path);
     for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
         if (!hf_must_be(h, fixed[i].key, fixed[i].value, fixed[i].value, e))
             return false;
@@ -155,7 +153,8 @@ static bool read_words(Marian *m, size_t side, const char *file, Error *e)
     char name[IMPORT_PATH];
     Json *ids = NULL;
     snprintf(name, sizeof name, "%.*s/%s", IMPORT_PATH - 64, m->base.path, file);
-    const bool fine = hf_json(&ids, &m->base.hf, file, e) && marian_words_read(&m->words[side], ids, name, e);
+    const bool fine = hf_json(&ids, &m->base.hf, file, e) && marian_words_read(&m->words[side], ids, name, e) &&
+                      hf_adds_none(&m->base.hf, &m->words[side].words, e);
     json_free(ids);
     const size_t count = fine ? m->words[side].words.count : 0;
     return fine && (count == m->tokens[side] || fail(e, "%s: the model has %zu tokens, but %s names %zu", m->base.path,
@@ -193,12 +192,8 @@ static bool read_pieces(Subwords *p, const Marian *m, size_t side, const char *f
 static bool read_languages(const Marian *m, Error *e)
 {
     static const char *const keys[][2] = {{"source_lang", "source"}, {"target_lang", "target"}};
-    char *path;
-    bool there;
-    Json *said = NULL;
-    bool fine = hf_file(&path, &m->base.hf, "tokenizer_config.json", &there, e) &&
-                (!there || hf_json(&said, &m->base.hf, "tokenizer_config.json", e));
-    memory_free(path);
+    Json *said;
+    bool fine = hf_json_if_there(&said, &m->base.hf, "tokenizer_config.json", e);
     for (size_t i = 0; fine && i < 2; i++) {
         const char *language = said ? json_get_text(said, keys[i][0]) : NULL;
         if (language && strlen(language) == 2)
@@ -291,7 +286,10 @@ static bool read_model(Import *base, Error *e)
     m->is_npz = size > 4 && !strcmp(base->path + size - 4, ".npz");
     if (m->is_npz)
         return read_npz(m, e);
-    if (!hf_open(h, base->path, "model.", e) || !says_nothing_else(h, base->path, e))
+    if (!hf_open(h, base->path, "model.", e))
+        return false;
+    base->path = h->path;
+    if (!says_nothing_else(h, base->path, e))
         return false;
     h->aliases = aliases;
     base->a->options->preset = "marian";
@@ -316,7 +314,8 @@ static bool open_imported(App *a, Error *e)
 bool encdec_import(App *a, Error *e)
 {
     Marian m = {.depth = 0};
-    const bool fine = import_run(&m.base, a, "Name one folder, or a file .npz of Marian", read_model, open_imported, e);
+    const bool fine = import_run(&m.base, a, "Name one folder, a .safetensors file in it, or a file .npz of Marian",
+                                 read_model, open_imported, e);
     marian_npz_close(&m.npz);
     for (size_t side = 0; side < SIDES_USED; side++)
         marian_words_close(&m.words[side]);

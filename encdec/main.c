@@ -18,7 +18,7 @@ static const Command commands[] = {
     {"subwords", COMMAND_SUBWORDS, NULL, "split a text into subwords, with files made by vocab, subword-nmt or others",
      encdec_apply},
     {"average", COMMAND_TEND, NULL, "average a run's newest checkpoints, for --weights average", encdec_average},
-    {"import", COMMAND_IMPORT, "DIR|FILE.npz",
+    {"import", COMMAND_IMPORT, "DIR|FILE",
      "make a run of a Marian model (opus-mt), of Hugging Face's transformers or Marian's own", encdec_import},
     {"export", COMMAND_EXPORT, NULL, "write a run for CTranslate2, Hugging Face's transformers or onnxruntime",
      encdec_export},

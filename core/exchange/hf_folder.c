@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "core/text/gpt2.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,10 +24,57 @@ bool hf_json(Json **json, const HfFolder *h, const char *name, Error *e)
     return fine;
 }
 
+bool hf_json_if_there(Json **json, const HfFolder *h, const char *name, Error *e)
+{
+    char *path;
+    bool there;
+    *json = NULL;
+    const bool fine = hf_file(&path, h, name, &there, e) && (!there || hf_json(json, h, name, e));
+    memory_free(path);
+    return fine;
+}
+
+bool hf_is_file(const char *path) { return name_ends(path, ".safetensors") && !folder_exists(path); }
+
+/* The folder around a file of weights that is named. */
+static bool find_folder(HfFolder *h, Error *e)
+{
+    if (!hf_is_file(h->path))
+        return true;
+    h->single = path_name(h->path);
+    const size_t before = (size_t)(h->single - h->path);
+    h->around = memory_string(before ? h->path : ".");
+    if (!h->around)
+        return memory_error(e, "a path", strlen(h->path), 1);
+    if (before)
+        h->around[before > 1 ? before - 1 : 1] = 0; /* without its last slash, unless it is the root */
+    h->path = h->around;
+    return true;
+}
+
+/* NULL where it is not there, or null. */
+static const Json *given(const HfFolder *h, const char *key)
+{
+    const Json *item = json_get(h->config, key);
+    return item && item->kind != JSON_NULL ? item : NULL;
+}
+
+/* What each kind of model may say, and no network here does. */
+static bool says_nothing_else(const HfFolder *h, Error *e)
+{
+    static const char *const absent[] = {"quantization_config", "auto_map"};
+    const Json *pruned = json_get(h->config, "pruned_heads");
+    for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
+        if (given(h, absent[i]))
+            return fail(e, "%s/config.json: '%s' is not supported", h->path, absent[i]);
+    return !pruned || !pruned->count ||
+           fail(e, "%s/config.json: 'pruned_heads' must be empty: all blocks here have as many heads", h->path);
+}
+
 bool hf_open(HfFolder *h, const char *path, const char *prefix, Error *e)
 {
     *h = (HfFolder){.source = {read}, .path = path, .prefix = prefix};
-    return hf_json(&h->config, h, "config.json", e);
+    return find_folder(h, e) && hf_json(&h->config, h, "config.json", e) && says_nothing_else(h, e);
 }
 
 void hf_close(HfFolder *h)
@@ -36,14 +84,8 @@ void hf_close(HfFolder *h)
         memory_free(h->used[i]);
     }
     json_free(h->config);
+    memory_free(h->around);
     *h = (HfFolder){.path = NULL};
-}
-
-/* NULL where it is not there, or null. */
-static const Json *given(const HfFolder *h, const char *key)
-{
-    const Json *item = json_get(h->config, key);
-    return item && item->kind != JSON_NULL ? item : NULL;
 }
 
 bool hf_size(const HfFolder *h, const char *key, size_t otherwise, size_t *size, Error *e)
@@ -132,6 +174,8 @@ static bool open_shards(HfFolder *h, Error *e)
 
 bool hf_weights(HfFolder *h, Error *e)
 {
+    if (h->single)
+        return open_file(h, h->single, e);
     char *one = path_join(h->path, "model.safetensors"), *index = path_join(h->path, "model.safetensors.index.json");
     bool fine = (one && index) || memory_error(e, "a path", 2, strlen(h->path));
     if (fine && file_exists(one))
@@ -274,6 +318,20 @@ bool hf_file(char **path, const HfFolder *h, const char *name, bool *there, Erro
     return *path || memory_error(e, "a path", strlen(h->path), 1);
 }
 
+bool hf_adds_none(const HfFolder *h, const Vocabulary *words, Error *e)
+{
+    Json *added;
+    bool fine = hf_json_if_there(&added, h, "added_tokens.json", e);
+    for (size_t i = 0; fine && added && i < added->count; i++) {
+        const char *token = added->items[i].key ? added->items[i].key : "";
+        fine = vocabulary_search(words, token, strlen(token)) >= 0 ||
+               fail(e, "%s/added_tokens.json: '%.40s' is not in the vocabulary, to which no token can be added here",
+                    h->path, token);
+    }
+    json_free(added);
+    return fine;
+}
+
 /* What a tokenizer of byte pairs of bytes may not have, because it would cut otherwise. */
 static bool cuts_as_here(const Json *t, const char *folder, Error *e)
 {
@@ -381,11 +439,21 @@ static bool make_files(HfTokens *t, const Json *tokenizer, const HfFolder *h, co
            write_merges(tokenizer, h->path, t->merges, e);
 }
 
-bool hf_tokens_find(HfTokens *t, const HfFolder *h, const char *made, bool *found, Error *e)
+/* Of tokenizer.json, which says all, where it is there. */
+static bool find_one(HfTokens *t, const HfFolder *h, const char *made, bool *found, Error *e)
+{
+    Json *tokenizer;
+    if (!hf_json_if_there(&tokenizer, h, "tokenizer.json", e))
+        return false;
+    *found = *found || tokenizer;
+    const bool fine = !tokenizer || (cuts_as_here(tokenizer, h->path, e) && make_files(t, tokenizer, h, made, e));
+    json_free(tokenizer);
+    return fine;
+}
+
+static bool find_two(HfTokens *t, const HfFolder *h, bool *found, Error *e)
 {
     static const char *const files[][2] = {{"vocab.json", "merges.txt"}, {"encoder.json", "vocab.bpe"}};
-    *t = (HfTokens){.made = false};
-    *found = false;
     for (size_t i = 0; i < 2 && !*found; i++) {
         bool first, second;
         memory_free(t->vocabulary);
@@ -395,16 +463,39 @@ bool hf_tokens_find(HfTokens *t, const HfFolder *h, const char *made, bool *foun
             return false;
         *found = first && second;
     }
-    char *path;
-    bool there;
-    Json *tokenizer = NULL;
-    bool fine = hf_file(&path, h, "tokenizer.json", &there, e);
-    memory_free(path);
-    if (!fine || !there)
-        return fine;
-    fine = hf_json(&tokenizer, h, "tokenizer.json", e) && cuts_as_here(tokenizer, h->path, e) &&
-           make_files(t, tokenizer, h, made, e);
-    *found = true;
-    json_free(tokenizer);
+    return true;
+}
+
+/* A text begins as it is, whatever the tokens are made of. */
+static bool begins_as_here(const HfFolder *h, Error *e)
+{
+    static const char *const no[] = {"add_prefix_space", "add_bos_token"};
+    Json *config;
+    bool fine = hf_json_if_there(&config, h, "tokenizer_config.json", e);
+    for (size_t i = 0; fine && i < 2; i++) {
+        const Json *said = json_get(config, no[i]);
+        fine = !said || said->kind == JSON_NULL || (said->kind == JSON_BOOL && !said->truth) ||
+               fail(e, "%s/tokenizer_config.json: '%s' must be false: texts begin with nothing else here", h->path,
+                    no[i]);
+    }
+    json_free(config);
     return fine;
+}
+
+static bool has_all(const HfTokens *t, const HfFolder *h, Error *e)
+{
+    Gpt2 g;
+    if (!gpt2_read(&g, t->vocabulary, t->merges, e))
+        return false;
+    const bool fine = hf_adds_none(h, &g.subwords, e);
+    gpt2_close(&g);
+    return fine;
+}
+
+bool hf_tokens_find(HfTokens *t, const HfFolder *h, const char *made, bool *found, Error *e)
+{
+    *t = (HfTokens){.made = false};
+    *found = false;
+    return find_two(t, h, found, e) && find_one(t, h, made, found, e) &&
+           (!*found || (begins_as_here(h, e) && has_all(t, h, e)));
 }

@@ -1,11 +1,15 @@
 /* A model as Hugging Face publishes it, to be read: a folder with
  *
  *     config.json                            what it is
- *     model.safetensors                      its weights; or model.safetensors.index.json, and the files that it names
+ *     model.safetensors                      its weights; or model.safetensors.index.json, and the files that it names;
+ *                                            or any one file FILE.safetensors, where that is named instead of the folder
  *     tokenizer.json                         its tokens: byte pairs of bytes, or WordPiece; or the same as vocab.json and
  *                                            merges.txt, encoder.json and vocab.bpe, or vocab.txt
+ *     tokenizer_config.json                  how tokens are read, where it is there
+ *     added_tokens.json                      tokens that are added to those, where it is there: there may be none
  *
- * What it says of itself that would change the meaning, and that is not known, is for the caller to refuse by name. */
+ * What it says of itself that would change the meaning, and that is not known, is refused by name: here what any model may
+ * say, all else by the caller. */
 #ifndef CORE_EXCHANGE_HF_FOLDER_H
 #define CORE_EXCHANGE_HF_FOLDER_H
 
@@ -19,6 +23,8 @@ typedef struct HfFolder {
     Source source; /* first: of its tensors. A name may lack the prefix, have _orig_mod. before it, or end in .gamma and
                     * .beta for .weight and .bias */
     const char *path, *prefix;
+    char *around;              /* the folder that a file is in which was named; NULL: path is what was named */
+    const char *single;        /* the name of that file; NULL: none */
     const char *const *longer; /* tensors that may have more rows than are read, of tokens without a name; ends with a
                                 * NULL; NULL: none */
     const char *const (*aliases)[2]; /* a name, and another one where that is missing; ends with a NULL; NULL: none */
@@ -29,12 +35,19 @@ typedef struct HfFolder {
     size_t files;
 } HfFolder;
 
-/* Reads config.json. To be closed in any case. prefix: "transformer." */
+/* Whether a path is that of a single file of weights. */
+bool hf_is_file(const char *path);
+
+/* Reads config.json, and refuses what no network here does whatever it is: weights of few bits, code of its own, blocks of
+ * fewer heads. To be closed in any case. path: of the folder, or of a file hf_is_file. prefix: "transformer." */
 bool hf_open(HfFolder *h, const char *path, const char *prefix, Error *e);
 void hf_close(HfFolder *h);
 
 /* A file of the folder that is JSON. */
 bool hf_json(Json **json, const HfFolder *h, const char *name, Error *e);
+
+/* The same where there is such a file; NULL: there is none. */
+bool hf_json_if_there(Json **json, const HfFolder *h, const char *name, Error *e);
 
 /* Whether the folder has a file of that name. */
 bool hf_file(char **path, const HfFolder *h, const char *name, bool *there, Error *e);
@@ -62,6 +75,9 @@ bool hf_has(const HfFolder *h, const char *name);
 
 /* Refuses a tensor that was not read, unless its name ends in one of these. The list ends with a NULL. */
 bool hf_nothing_left(const HfFolder *h, const char *const *ignored, Error *e);
+
+/* Refuses a token of added_tokens.json that is not among these. */
+bool hf_adds_none(const HfFolder *h, const Vocabulary *words, Error *e);
 
 /* The files of its tokens, to be freed with memory_free: in the folder, or made of tokenizer.json as `made` followed by
  * .vocab.json and .merges.txt. found: whether there are any. */

@@ -120,26 +120,53 @@ static bool make_file(HfWordPiece *t, const HfFolder *h, const char *made, Error
     return fine;
 }
 
+/* All words are split, and by BERT's rules. */
+static bool splits_as_here(const Json *t, const char *folder, Error *e)
+{
+    const Json *basic = json_get(t, "do_basic_tokenize"), *never = json_get(t, "never_split");
+    if (!is_none(basic) && !is_truth(basic, true))
+        return fail(e,
+                    "%s/tokenizer_config.json: 'do_basic_tokenize' must be true: BERT's rules always split texts here",
+                    folder);
+    return is_none(never) || (never->kind == JSON_ARRAY && !never->count) ||
+           fail(e, "%s/tokenizer_config.json: 'never_split' must be empty: no word is left whole here", folder);
+}
+
+/* vocab.txt, and what tokenizer_config.json says of it, where that is there. */
+static bool find_file(HfWordPiece *t, const HfFolder *h, Error *e)
+{
+    bool there;
+    Json *config;
+    if (!hf_file(&t->vocabulary, h, "vocab.txt", &there, e))
+        return false;
+    if (!there)
+        return fail(e, "%s has neither tokenizer.json nor vocab.txt: the tokens are missing", h->path);
+    if (!hf_json_if_there(&config, h, "tokenizer_config.json", e))
+        return false;
+    const bool fine = !config || (reads_as_here(&t->lower, config, "do_lower_case", h->path, e) &&
+                                  splits_as_here(config, h->path, e));
+    json_free(config);
+    return fine;
+}
+
+static bool has_all(const HfWordPiece *t, const HfFolder *h, Error *e)
+{
+    WordPiece w;
+    if (!wordpiece_read(&w, t->vocabulary, t->lower, e))
+        return false;
+    const bool fine = hf_adds_none(h, &w.subwords, e);
+    wordpiece_close(&w);
+    return fine;
+}
+
 bool hf_wordpiece_find(HfWordPiece *t, const HfFolder *h, const char *made, Error *e)
 {
-    char *tokenizer, *config;
-    bool one, rules, fine;
-    Json *json = NULL;
+    char *tokenizer;
+    bool one;
     *t = (HfWordPiece){.lower = true};
-    fine = hf_file(&tokenizer, h, "tokenizer.json", &one, e);
+    const bool fine = hf_file(&tokenizer, h, "tokenizer.json", &one, e);
     memory_free(tokenizer);
-    if (!fine || one)
-        return fine && make_file(t, h, made, e);
-    fine = hf_file(&t->vocabulary, h, "vocab.txt", &one, e) && hf_file(&config, h, "tokenizer_config.json", &rules, e);
-    if (!fine)
-        return false;
-    memory_free(config);
-    if (!one)
-        return fail(e, "%s has neither tokenizer.json nor vocab.txt: the tokens are missing", h->path);
-    fine = !rules || (hf_json(&json, h, "tokenizer_config.json", e) &&
-                      reads_as_here(&t->lower, json, "do_lower_case", h->path, e));
-    json_free(json);
-    return fine;
+    return fine && (one ? make_file(t, h, made, e) : find_file(t, h, e)) && has_all(t, h, e);
 }
 
 /* ---- writing */

@@ -272,14 +272,29 @@ static bool encode_part(Joiner *j, const char *part, size_t size, Buffer *ids, E
     return !ids->failed || memory_error(e, "ids of a text", ids->size, 1);
 }
 
-bool gpt2_encode(const Gpt2 *g, const char *text, size_t size, Buffer *ids, Error *e)
+static bool encode_document(Joiner *j, const char *text, size_t size, Buffer *ids, Error *e)
 {
-    Joiner j = {.g = g};
     bool done = true;
     for (size_t at = 0, length; done && at < size; at += length) {
         length = gpt2_part(text + at, size - at);
-        done = encode_part(&j, text + at, length, ids, e);
+        done = encode_part(j, text + at, length, ids, e);
     }
+    return done;
+}
+
+bool gpt2_encode(const Gpt2 *g, const char *text, size_t size, Buffer *ids, Error *e)
+{
+    const int32_t separator = vocabulary_search(&g->subwords, GPT2_SEPARATOR, strlen(GPT2_SEPARATOR));
+    Joiner j = {.g = g};
+    bool done = true;
+    for (size_t at = 0; done && at < size; at += strlen(GPT2_SEPARATOR)) {
+        const size_t length = separator < 0 ? size - at : gpt2_document(text + at, size - at);
+        done = encode_document(&j, text + at, length, ids, e);
+        at += length;
+        if (at < size)
+            buffer_add(ids, &separator, sizeof separator);
+    }
+    done = done && (!ids->failed || memory_error(e, "ids of a text", ids->size, 1));
     memory_free(j.subwords);
     heap_close(&j.heap);
     return done;

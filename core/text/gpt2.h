@@ -6,8 +6,10 @@
  *     "Hello  world's"   ->   Hello  ' '  ' world'  's
  *
  * \p{L} are letters, \p{N} numbers, \s the white space of Unicode (unicode_is_space), of the version that our tables
- * have; a byte that is no UTF-8 is a character that is none of these. Names of special subwords (<|endoftext|>) in a text
- * are text.
+ * have; a byte that is no UTF-8 is a character that is none of these.
+ *
+ * The separator's name in a text, <|endoftext|>, is the separator where a vocabulary has it, as in transformers; what
+ * stands between two is split as a text of its own. Names of other special subwords in a text are text.
  *
  * Two files: encoder.json, an object of subwords and their ids, and vocab.bpe, a merge on each line after a line
  * "#version"; lines may end in CR LF. In both a byte is written as a character that can be seen: those of ASCII and
@@ -27,12 +29,12 @@ typedef struct Gpt2 {
     int32_t byte[256];   /* the subword that is one byte */
 } Gpt2;
 
-/* A subword that no text has: documents begin with it. It is the last of those that are learned. */
+/* A subword that no merge makes: documents begin with it. It is the last of those that are learned. */
 #define GPT2_SEPARATOR "<|endoftext|>"
 
-/* Learns merges, up to `merges` of them, from pairs that a text has at least twice: gpt2_learn.c. Subwords are the bytes,
- * what each merge makes, and the separator. Where pairs are equally frequent, the one merged first is that of
- * subword-nmt (bpe.h), not that of GPT-2's authors. What failed needs no closing. */
+/* Learns merges, up to `merges` of them, from pairs that a text has at least twice, separators left out: gpt2_learn.c.
+ * Subwords are the bytes, what each merge makes, and the separator. Where pairs are equally frequent, the one merged first
+ * is that of subword-nmt (bpe.h), not that of GPT-2's authors. What failed needs no closing. */
 bool gpt2_learn(Gpt2 *g, const char *text, size_t size, size_t merges, Error *e);
 
 /* The bytes alone, by their values, and no merges: the ids of a text are its bytes. */
@@ -54,7 +56,10 @@ bool gpt2_decode(const Gpt2 *g, const int32_t *ids, size_t count, Buffer *text, 
 /* A byte as the files write it: up to 4 bytes of UTF-8, and how many. */
 size_t gpt2_seen(unsigned char byte, char seen[4]);
 
-/* The length of the part that a text begins with, by the rule above; 0 for an empty text. */
+/* The length of the part that a text begins with, by the rule above, which knows no separator; 0 for an empty text. */
 size_t gpt2_part(const char *text, size_t size);
+
+/* The length of a text up to the first name of the separator, or all of it. */
+size_t gpt2_document(const char *text, size_t size);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+/* Of a text without a separator. */
 static bool count_parts(Vocabulary *parts, const char *text, size_t size, Error *e)
 {
     Buffer part = {0};
@@ -22,6 +23,17 @@ static bool count_parts(Vocabulary *parts, const char *text, size_t size, Error 
                            : vocabulary_add(parts, part.text, part.size, 1, NULL, e);
     }
     buffer_free(&part);
+    return done;
+}
+
+static bool count_documents(Vocabulary *parts, const char *text, size_t size, Error *e)
+{
+    bool done = true;
+    for (size_t at = 0; done && at < size; at += strlen(GPT2_SEPARATOR)) {
+        const size_t length = gpt2_document(text + at, size - at);
+        done = count_parts(parts, text + at, length, e);
+        at += length;
+    }
     return done;
 }
 
@@ -88,8 +100,8 @@ bool gpt2_learn(Gpt2 *g, const char *text, size_t size, size_t merges, Error *e)
 {
     Vocabulary parts = {0};
     Bpe b = {0};
-    const bool done = count_parts(&parts, text, size, e) && bpe_learn_ending(&b, &parts, "", merges, BPE_LEAST, e) &&
-                      take_merges(g, &b, e);
+    const bool done = count_documents(&parts, text, size, e) &&
+                      bpe_learn_ending(&b, &parts, "", merges, BPE_LEAST, e) && take_merges(g, &b, e);
     bpe_close(&b);
     vocabulary_close(&parts);
     return done;

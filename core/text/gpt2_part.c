@@ -1,4 +1,4 @@
-/* GPT-2's rule that parts a text, written out: see gpt2_part in gpt2.h. */
+/* GPT-2's rule that parts a text, written out: see gpt2_part in gpt2.h; and where a text is parted before. */
 #include "base/utf8.h"
 #include "core/text/gpt2.h"
 #include "core/text/unicode.h"
@@ -59,4 +59,13 @@ size_t gpt2_part(const char *text, size_t size)
     for (Class next = class; next == class; next = class_of(text + at, size - at, &length))
         at += length;
     return at;
+}
+
+size_t gpt2_document(const char *text, size_t size)
+{
+    const size_t length = strlen(GPT2_SEPARATOR);
+    for (const char *at = text, *end = text + size; size && (at = memchr(at, '<', (size_t)(end - at))); at++)
+        if ((size_t)(end - at) >= length && !memcmp(at, GPT2_SEPARATOR, length))
+            return (size_t)(at - text);
+    return size;
 }

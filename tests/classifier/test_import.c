@@ -433,6 +433,7 @@ START_TEST(what_a_bert_says_that_is_not_known_is_refused)
         {"config.json", "{", "{\"position_embedding_type\": 7,", "'position_embedding_type' must be absolute"},
         {"config.json", "{", "{\"pruned_heads\": {\"0\": [1]},", "'pruned_heads' must be empty"},
         {"config.json", "{", "{\"quantization_config\": {},", "'quantization_config' is not supported"},
+        {"config.json", "{", "{\"auto_map\": {},", "'auto_map' is not supported"},
         {"config.json", "{", "[", "config.json"},
         {"tokenizer.json", "\"strip_accents\": null", "\"strip_accents\": false",
          "'strip_accents' must be as 'lowercase'"},
@@ -451,10 +452,64 @@ START_TEST(what_a_bert_says_that_is_not_known_is_refused)
         {"tokenizer.json", "\"[unused0]\": 1", "\"un\\nused\": 1", "has an end of a line in it"},
         {"tokenizer.json", "\"[unused0]\": 1", "\"\": 1", "is empty"},
         {"tokenizer.json", "\"vocab\"", "\"words\"", "'vocab' is missing"},
+        {"added_tokens.json", "}", ", \"[NAME]\": 166}", "added_tokens.json: '[NAME]' is not in the vocabulary"},
+        {"added_tokens.json", "{", "[", "added_tokens.json"},
     };
     const char *folder = copied("bert-pairs"), *run = fresh_path("run");
+    write_in(folder, "added_tokens.json", "{\"[MASK]\": 5}", 13);
     for (size_t i = 0; i < sizeof edits / sizeof *edits; i++)
         import_refused(folder, run, &edits[i]);
+}
+
+/* Without tokenizer.json. */
+START_TEST(what_a_vocabulary_says_that_is_not_known_is_refused)
+{
+    static const char plain[] = "{\"do_lower_case\": false, \"do_basic_tokenize\": true, \"never_split\": null}";
+    static const Edit edits[] = {
+        {"tokenizer_config.json", "\"do_basic_tokenize\": true", "\"do_basic_tokenize\": false",
+         "tokenizer_config.json: 'do_basic_tokenize' must be true"},
+        {"tokenizer_config.json", "\"never_split\": null", "\"never_split\": [\"a\"]",
+         "tokenizer_config.json: 'never_split' must be empty"},
+        {"tokenizer_config.json", "\"never_split\": null", "\"never_split\": \"a\"", "'never_split' must be empty"},
+        {"added_tokens.json", "}", "\"[NAME]\": 166}", "added_tokens.json: '[NAME]' is not in the vocabulary"},
+    };
+    static const char *const files[] = {"config.json",
+                                        "vocab.txt",
+                                        "model.safetensors.index.json",
+                                        "model-00001-of-00003.safetensors",
+                                        "model-00002-of-00003.safetensors",
+                                        "model-00003-of-00003.safetensors"};
+    const char *folder = fresh_path("model"), *run = fresh_path("run");
+    Error e;
+    ck_done(folder_make(folder, &e), e);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char path[300];
+        snprintf(path, sizeof path, "%s/%s", folder_of("bert"), files[i]);
+        copy_in(path, folder, files[i]);
+    }
+    write_in(folder, "tokenizer_config.json", plain, sizeof plain - 1);
+    write_in(folder, "added_tokens.json", "{}", 2);
+    for (size_t i = 0; i < sizeof edits / sizeof *edits; i++)
+        import_refused(folder, run, &edits[i]);
+    works("import %s --out %s -q", folder, run);
+}
+
+/* With what lies beside it, and instead of model.safetensors. */
+START_TEST(one_file_of_weights_may_be_named)
+{
+    const char *folder = copied("distilbert"), *whole = imported("distilbert"), *run = fresh_path("one");
+    size_t size, other;
+    char *weights = read_in(folder, "model.safetensors", &size);
+    write_in(folder, "best.safetensors", weights, size);
+    write_in(folder, "model.safetensors", "", 0);
+    memory_free(weights);
+    refused(1, "other.safetensors", "import %s/other.safetensors --out %s -q", folder, run);
+    works("import %s/best.safetensors --out %s -q", folder, run);
+    char *a = read_in(whole, "checkpoints/00000000/model.safetensors", &size),
+         *b = read_in(run, "checkpoints/00000000/model.safetensors", &other);
+    ck_assert(a && b && size == other && !memcmp(a, b, size));
+    memory_free(a);
+    memory_free(b);
 }
 
 START_TEST(what_a_classifier_says_of_its_classes_must_be_names)
@@ -509,6 +564,8 @@ static const Test tests[] = {TEST_LOOP(in_f64_it_computes_what_transformers_does
                              TEST_LOOP(vectors_of_texts_are_averages_of_what_transformers_computes, MODELS),
                              TEST(vectors_that_a_model_has_not_are_refused),
                              TEST(what_a_bert_says_that_is_not_known_is_refused),
+                             TEST(what_a_vocabulary_says_that_is_not_known_is_refused),
+                             TEST(one_file_of_weights_may_be_named),
                              TEST(what_a_classifier_says_of_its_classes_must_be_names),
                              TEST(a_folder_that_is_not_whole_is_refused)};
 

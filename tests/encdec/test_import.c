@@ -282,6 +282,10 @@ START_TEST(what_would_change_its_meaning_is_refused_by_name)
         {"config.json", "{", "{\"static_position_embeddings\": false,", "'static_position_embeddings' must be true"},
         {"config.json", "{", "{\"add_bias_logits\": true,", "'add_bias_logits' must be false"},
         {"config.json", "{", "{\"quantization_config\": {},", "'quantization_config' is not supported"},
+        {"config.json", "{", "{\"auto_map\": {},", "'auto_map' is not supported"},
+        {"config.json", "{", "{\"num_experts\": 2,", "'num_experts' is not supported"},
+        {"config.json", "{", "{\"pruned_heads\": {\"0\": [1]},", "'pruned_heads' must be empty"},
+        {"added_tokens.json", "}", ", \"<name>\": 900}", "added_tokens.json: '<name>' is not in the vocabulary"},
         {"config.json", "{", "{\"bad_words_ids\": [[3]],", "'bad_words_ids' must be that of <pad> alone"},
         {"config.json", "\"decoder_ffn_dim\": 20", "\"decoder_ffn_dim\": 21", "'decoder_ffn_dim' 21 differs"},
         {"config.json", "\"swish\"", "\"mish\"", "'activation_function' is mish, which is not supported"},
@@ -300,8 +304,27 @@ START_TEST(what_would_change_its_meaning_is_refused_by_name)
         {"vocab.json", ", \"<pad>\"", ", \"more\": 900, \"<pad>\"", "is not a number from 0 to"},
     };
     const char *folder = copied("plain"), *run = fresh_path("run");
+    write_in(folder, "added_tokens.json", "{\"<unk>\": 1}", 12);
     for (size_t i = 0; i < sizeof edits / sizeof *edits; i++)
         import_refused(folder, run, &edits[i]);
+}
+
+/* With what lies beside it, and instead of model.safetensors. */
+START_TEST(one_file_of_weights_may_be_named)
+{
+    const char *folder = copied("plain"), *whole = imported("plain"), *run = fresh_path("one");
+    size_t size, other;
+    char *weights = read_in(folder, "model.safetensors", &size);
+    write_in(folder, "best.safetensors", weights, size);
+    write_in(folder, "model.safetensors", "", 0);
+    memory_free(weights);
+    refused(1, "other.safetensors", "import %s/other.safetensors --out %s -q", folder, run);
+    works("import %s/best.safetensors --out %s -q", folder, run);
+    char *a = read_in(whole, "checkpoints/00000000/model.safetensors", &size),
+         *b = read_in(run, "checkpoints/00000000/model.safetensors", &other);
+    ck_assert(a && b && size == other && !memcmp(a, b, size));
+    memory_free(a);
+    memory_free(b);
 }
 
 START_TEST(a_folder_that_is_not_whole_is_refused)
@@ -391,6 +414,7 @@ static const Test tests[] = {TEST_LOOP(in_f64_it_computes_what_transformers_does
                              TEST_LOOP(translations_are_those_of_transformers, MODELS),
                              TEST_LOOP(it_is_scored_shown_and_learns_further, MODELS),
                              TEST(what_would_change_its_meaning_is_refused_by_name),
+                             TEST(one_file_of_weights_may_be_named),
                              TEST(a_folder_that_is_not_whole_is_refused),
                              TEST(a_word_may_begin_with_a_hyphen),
                              TEST(a_damaged_file_of_marian_is_refused_in_one_line)};

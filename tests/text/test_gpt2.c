@@ -147,13 +147,66 @@ START_TEST(special_subwords_are_names)
     ck_done(gpt2_decode(&g, &end, 1, &said, &e), e);
     ck_assert_str_eq(said.text, "<|endoftext|>");
     ck_done(gpt2_encode(&g, said.text, said.size, &ids, &e), e);
-    ck_assert_uint_gt(ids.size, sizeof end); /* in a text it is text */
+    ck_assert_uint_eq(ids.size, sizeof end);
+    ck_assert_mem_eq(ids.text, &end, sizeof end);
     for (int32_t wrong = -1; wrong <= end + 1; wrong += end + 2) {
         ck_assert(!gpt2_decode(&g, &wrong, 1, &said, &e));
         ck_assert_ptr_nonnull(strstr(e.text, "is out of range"));
     }
     buffer_free(&ids);
     buffer_free(&said);
+    gpt2_close(&g);
+}
+
+/* The ids are those of tokenizers 0.23.3 where the separator is a special token. */
+static const char separated[] = "<|endoftext|>The house  <|endoftext|>\n\n<|endoftext|><|endoftext|> <|endoftext|x"
+                                "<<|endoftext|>|endoftext|>";
+static const int32_t separated_ids[] = {456, 307, 439, 279, 456, 198, 198, 456, 456, 220, 27, 91, 314, 78, 69, 83, 68,
+                                        87,  83,  91,  87,  27,  456, 91,  314, 78,  69,  83, 68, 87,  83, 91, 29};
+
+START_TEST(a_separator_in_a_text_is_that_of_tokenizers)
+{
+    Gpt2 g = opened();
+    Buffer ids = {0};
+    Error e;
+    ck_done(gpt2_encode(&g, separated, sizeof separated - 1, &ids, &e), e);
+    ck_assert_uint_eq(ids.size, sizeof separated_ids);
+    ck_assert_mem_eq(ids.text, separated_ids, sizeof separated_ids);
+    expect_back(&g, separated, sizeof separated - 1, &ids);
+    buffer_free(&ids);
+    gpt2_close(&g);
+}
+
+/* Wherever a text ends: a name of which some is missing is text, even where the rest of it lies behind. */
+START_TEST(a_separator_that_is_cut_is_text)
+{
+    static const size_t ends[] = {13, 37, 52, 65, 93}; /* of names */
+    Gpt2 g = opened();
+    Error e;
+    for (size_t size = 0; size < sizeof separated; size++) {
+        size_t wanted = 0, found = 0;
+        Buffer ids = {0};
+        for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+            wanted += ends[i] <= size;
+        ck_done(gpt2_encode(&g, separated, size, &ids, &e), e);
+        for (size_t i = 0; i < ids.size / sizeof(int32_t); i++)
+            found += ((const int32_t *)(const void *)ids.text)[i] == 456;
+        ck_assert_msg(found == wanted, "%zu bytes: %zu separators, not %zu", size, found, wanted);
+        expect_back(&g, separated, size, &ids);
+        buffer_free(&ids);
+    }
+    gpt2_close(&g);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+
+START_TEST(without_a_separator_its_name_is_text)
+{
+    Gpt2 g;
+    Buffer ids = {0};
+    Error e;
+    ck_done(gpt2_bytes(&g, &e) && gpt2_encode(&g, separated, sizeof separated - 1, &ids, &e), e);
+    ck_assert_uint_eq(ids.size, (sizeof separated - 1) * sizeof(int32_t));
+    buffer_free(&ids);
     gpt2_close(&g);
 }
 
@@ -411,9 +464,12 @@ START_TEST(what_was_learned_is_read_again)
     buffer_free(&b);
     gpt2_close(&g);
     gpt2_close(&again);
-    ck_done(gpt2_learn(&g, "", 0, 1000, &e), e); /* nothing to learn: the bytes */
-    ck_assert_uint_eq(g.subwords.count, 257);
-    gpt2_close(&g);
+    static const char *const nothing[] = {"", GPT2_SEPARATOR GPT2_SEPARATOR "a" GPT2_SEPARATOR "b" GPT2_SEPARATOR};
+    for (size_t i = 0; i < 2; i++) { /* to learn: the bytes alone */
+        ck_done(gpt2_learn(&g, nothing[i], strlen(nothing[i]), 1000, &e), e);
+        ck_assert_uint_eq(g.subwords.count, 257);
+        gpt2_close(&g);
+    }
     ck_assert_uint_eq(memory_in_use(), 0);
 }
 
@@ -440,6 +496,9 @@ static const Test tests[] = {TEST(ids_are_those_of_tokenizers),
                              TEST(any_bytes_come_back),
                              TEST(each_byte_has_a_subword_of_its_own),
                              TEST(special_subwords_are_names),
+                             TEST(a_separator_in_a_text_is_that_of_tokenizers),
+                             TEST(a_separator_that_is_cut_is_text),
+                             TEST(without_a_separator_its_name_is_text),
                              TEST(a_huge_part_is_joined),
                              TEST(what_is_no_encoder_is_refused),
                              TEST(what_are_no_merges_is_refused),
