@@ -1,5 +1,6 @@
 /* encdec export --format ctranslate2: a folder that CTranslate2's Translator loads: model.bin, config.json,
- * shared_vocabulary.json. What its specification cannot say is refused by the option's name.
+ * shared_vocabulary.json (or source_vocabulary.json and target_vocabulary.json). What its specification cannot say is
+ * refused by the option's name.
  *
  * Tokens are our subwords: a caller cuts texts as `encdec subwords` does. */
 #include "encdec/export.h"
@@ -38,6 +39,7 @@ static const Sayable says[] = {{"dim", NULL},
                                {"tie", NULL},
                                {"plain-embeddings", NULL},
                                {"logits-bias", NULL},
+                               {"two-vocabularies", NULL},
                                {"type", NULL},
                                {"tokens", NULL},
                                {"size", NULL},
@@ -90,11 +92,11 @@ static const Naming last_gains[] = {NAMED("encoder/layer_norm/gamma", "encoder.n
                                     NAMED("decoder/layer_norm/gamma", "decoder.norm.weight")};
 static const Naming last_betas[] = {NAMED("encoder/layer_norm/beta", "encoder.norm.bias"),
                                     NAMED("decoder/layer_norm/beta", "decoder.norm.bias")};
-static const Naming tied[] = {NAMED("decoder/embeddings/weight", "embedding.weight"),
-                              NAMED_MAY("decoder/projection/bias", "logits.bias")};
-static const Naming apart[] = {NAMED("encoder/embeddings_0/weight", "source_embedding.weight"),
-                               NAMED("decoder/embeddings/weight", "target_embedding.weight"),
-                               NAMED_MAY_BOTH("decoder/projection/", "logits")};
+static const Naming one_table[] = {NAMED("decoder/embeddings/weight", "embedding.weight")};
+static const Naming two_tables[] = {NAMED("encoder/embeddings_0/weight", "source_embedding.weight"),
+                                    NAMED("decoder/embeddings/weight", "target_embedding.weight")};
+static const Naming projection[] = {NAMED("decoder/projection/weight", "logits.weight")};
+static const Naming last_bias[] = {NAMED_MAY("decoder/projection/bias", "logits.bias")};
 static const Naming positions[] = {NAMED("encoder/position_encodings/encodings", "source_position_embedding.weight"),
                                    NAMED("decoder/position_encodings/encodings", "target_position_embedding.weight")};
 
@@ -128,26 +130,30 @@ static bool add_positions(Export *x, Error *e)
 static bool silence_pad(Export *x, const Subwords *p, Error *e)
 {
     const bool there = tensors_find(&x->weights, "logits.bias");
+    const size_t tokens = subwords_count(p, TARGET);
     if (!p->pad)
         return true;
-    if (!there &&
-        !tensors_add(&x->weights, "logits.bias", tensor_values("logits.bias", p->count, 0, e), p->count, 0, e))
+    if (!there && !tensors_add(&x->weights, "logits.bias", tensor_values("logits.bias", tokens, 0, e), tokens, 0, e))
         return false;
     ((float *)(uintptr_t)tensors_find(&x->weights, "logits.bias")->data)[p->pad] = -1e9f;
     return true;
 }
 
+/* For both sides. Logits may be tied to it, or to the target's. */
+static bool has_one_table(const Export *x) { return tensors_find(&x->weights, "embedding.weight"); }
+
 static bool write_tensors(Export *x, size_t depth, size_t decoder_depth, Tensors *t, Error *e)
 {
     const Json *m = x->model;
     const bool layer = model_is(m, "norm-kind", "layer"), pre = model_is(m, "norm", "pre"),
-               gate = model_is(m, "gate", "yes"), tie = model_is(m, "tie", "yes");
+               gate = model_is(m, "gate", "yes"), tie = model_is(m, "tie", "yes"), one = has_one_table(x);
     return add_positions(x, e) && WRITE(encoder, depth, true) && WRITE(decoder, decoder_depth, true) &&
            WRITE(encoder_betas, depth, layer) && WRITE(decoder_betas, decoder_depth, layer) &&
            WRITE(encoder_plain, depth, !gate) && WRITE(decoder_plain, decoder_depth, !gate) &&
            WRITE(encoder_gated, depth, gate) && WRITE(decoder_gated, decoder_depth, gate) &&
-           WRITE(last_gains, 0, pre) && WRITE(last_betas, 0, pre && layer) && WRITE(tied, 0, tie) &&
-           WRITE(apart, 0, !tie) && WRITE(positions, 0, true);
+           WRITE(last_gains, 0, pre) && WRITE(last_betas, 0, pre && layer) && WRITE(one_table, 0, one) &&
+           WRITE(two_tables, 0, !one) && WRITE(projection, 0, !tie) && WRITE(last_bias, 0, true) &&
+           WRITE(positions, 0, true);
 }
 
 static int activation(const Json *m)
@@ -184,6 +190,7 @@ static bool write_model(Export *x, Error *e)
                                  {"decoder/alibi", 0, false},
                                  {"decoder/alibi_use_positive_positions", 0, false},
                                  {"decoder/scale_alibi", 0, false}};
+    const size_t tied = model_is(m, "tie", "yes");
     static const Ct2Alias table[] = {{"decoder/projection/weight", "decoder/embeddings/weight"},
                                      {"encoder/embeddings_0/weight", "decoder/embeddings/weight"}};
     Tensors t = {0};
@@ -191,7 +198,7 @@ static bool write_model(Export *x, Error *e)
                             .number = numbers,
                             .numbers = sizeof numbers / sizeof *numbers,
                             .alias = table,
-                            .aliases = model_is(m, "tie", "yes") ? sizeof table / sizeof *table : 0};
+                            .aliases = tied + has_one_table(x)};
     char *path = path_join(x->making, "model.bin");
     const bool fine = (path || memory_error(e, "a path", 1, 1)) &&
                       write_tensors(x, depth, other ? other : depth, &t, e) && ct2_write(&model, path, e);
@@ -200,7 +207,7 @@ static bool write_model(Export *x, Error *e)
     return fine;
 }
 
-/* ---- the other two files */
+/* ---- the other files */
 
 static bool write_config(const Export *x, const Subwords *p, Error *e)
 {

@@ -2,7 +2,10 @@
  * `import` reads. What the class cannot say is refused by the option's name (core/exchange/sayable.h).
  *
  * Ids are ours. A Marian has a <pad>, which its decoder begins with, and which it never says; a run that has none gets one
- * after all others, with the vectors of </s>, which the decoder of such a run begins with. */
+ * after all others, with the vectors of </s>, which the decoder of such a run begins with.
+ *
+ * A Marian's sinusoids are all sines, then all cosines. Where a run has them in turns, all numbers of the model's width are
+ * put into Marian's order, which changes nothing else: neither norms nor products depend on an order. */
 #include "encdec/export.h"
 
 #include "base/file.h"
@@ -25,7 +28,7 @@ static const Sayable says[] = {{"dim", NULL},
                                {"norm", "post"},
                                {"norm-kind", "layer"},
                                {"norm-epsilon", NULL},
-                               {"positions", "sinusoid-halves"},
+                               {"positions", "sinusoid|sinusoid-halves"},
                                {"distances", "none"},
                                {"attention", NULL},
                                {"score", "scaled-dot"},
@@ -215,6 +218,41 @@ static bool write_bias(const Away *w, Tensors *to, Error *e)
     return tensors_add(to, "final_logits_bias", bias, 1, w->tokens[TARGET], e);
 }
 
+/* Which of our numbers is Marian's i-th: sines are at even places. */
+static size_t place(size_t i, size_t width)
+{
+    const size_t half = (width + 1) / 2;
+    return i < half ? 2 * i : 2 * (i - half) + 1;
+}
+
+static bool reorder(SafeTensor *t, bool rows, Error *e)
+{
+    const size_t count = t->shape[0], columns = t->rank == 2 ? t->shape[1] : 1;
+    const float *from = t->data;
+    float *to = tensor_values(t->name, count, columns, e);
+    if (!to)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < columns; k++)
+            to[i * columns + k] = rows ? from[place(i, count) * columns + k] : from[i * columns + place(k, columns)];
+    memory_free((void *)(uintptr_t)t->data);
+    t->data = to;
+    return true;
+}
+
+/* The model's width are the rows of what writes to it and of norms, and the columns of all other matrices. */
+static bool sines_first(const Away *w, Error *e)
+{
+    const Tensors *all = &w->x->weights;
+    bool fine = true;
+    for (size_t i = 0; fine && i < all->count; i++) {
+        SafeTensor *t = &all->list[i];
+        const bool rows = strstr(t->name, ".out.") || strstr(t->name, ".norm");
+        fine = (!rows && t->rank < 2) || reorder(t, rows, e);
+    }
+    return fine;
+}
+
 static bool write_weights(const Away *w, Error *e)
 {
     static const char *const tables[] = {"embedding.weight", "source_embedding.weight", "target_embedding.weight",
@@ -223,7 +261,7 @@ static bool write_weights(const Away *w, Error *e)
                                  marian_names(MARIAN_DECODER, w->decoder_depth, w->dim),
                                  marian_names(MARIAN_TOKENS, 0, w->dim)};
     Tensors t = {0};
-    bool fine = true;
+    bool fine = !model_is(w->x->model, "positions", "sinusoid") || sines_first(w, e);
     for (size_t i = 0; fine && i < sizeof tables / sizeof *tables; i++)
         fine = add_row(w, tables[i], e);
     for (size_t i = 0; fine && i < sizeof parts / sizeof *parts; i++)

@@ -1,4 +1,5 @@
-/* encdec export --format onnx: a folder with two graphs that onnxruntime runs, and the tokens in the order of their ids.
+/* encdec export --format onnx: a folder with two graphs that onnxruntime runs, and the tokens in the order of their ids
+ * (of two vocabularies: source_tokens.json and target_tokens.json).
  *
  *     encoder.onnx   ids [batch, source], mask [batch, source] (1 at tokens, 0 after the end)  ->  memory
  *     decoder.onnx   ids [batch, target], memory [batch, source, dim], mask [batch, source]    ->  logits [batch,
@@ -15,9 +16,9 @@
 #include <stdio.h>
 
 static const Sayable says[] = {
-    {"window", "0"}, ONNX_SAYS,        {"decoder-depth", NULL}, {"plain-embeddings", NULL}, {"logits-bias", NULL},
-    {"type", NULL},  {"tokens", NULL}, {"size", NULL},          {"merges", NULL},           {"lower", NULL},
-    {NULL, NULL}};
+    {"window", "0"},       ONNX_SAYS,       {"decoder-depth", NULL},    {"plain-embeddings", NULL},
+    {"logits-bias", NULL}, {"type", NULL},  {"tokens", NULL},           {"size", NULL},
+    {"merges", NULL},      {"lower", NULL}, {"two-vocabularies", NULL}, {NULL, NULL}};
 
 static const char *const source_of[] = {"batch", "source"};
 
@@ -62,7 +63,8 @@ static bool write_decoder(const Export *x, const char *dim, const char *tokens, 
         "decoder", "decoder.", own ? own : model_size(x->model, "depth"), positions, onnx_seen(&n, positions, true),
         &memory,   &valid};
     OnnxValue y = onnx_stack(&n, &stack, embedded(&n, "target", ids, positions));
-    y = model_is(x->model, "tie", "yes") ? onnx_linear_by(&n, onnx_weight(&n, "embedding.weight"), "logits", y)
+    const char *table = onnx_has(&n, "embedding.weight") ? "embedding.weight" : "target_embedding.weight";
+    y = model_is(x->model, "tie", "yes") ? onnx_linear_by(&n, onnx_weight(&n, table), "logits", y)
                                          : onnx_linear(&n, "logits", y);
     onnx_output(&n.graph, onnx_capped(&n, y), "logits", (const char *const[]){"batch", "target", tokens}, 3);
     return onnx_network_write(&n, x->making, "decoder.onnx", e);
@@ -72,7 +74,7 @@ bool encdec_export_onnx(Export *x, const EncDec *c, Error *e)
 {
     char dim[24], tokens[24];
     snprintf(dim, sizeof dim, "%zu", model_size(x->model, "dim"));
-    snprintf(tokens, sizeof tokens, "%zu", c->subwords.count);
+    snprintf(tokens, sizeof tokens, "%zu", subwords_count(&c->subwords, TARGET));
     return sayable_all(x->model, says, "onnx", e) && write_encoder(x, dim, e) && write_decoder(x, dim, tokens, e) &&
            encdec_export_tokens(x, &c->subwords, "tokens.json", e);
 }

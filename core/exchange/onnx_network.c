@@ -174,20 +174,30 @@ static OnnxValue heads_of(OnnxNetwork *n, OnnxValue x, size_t each, size_t size)
     return onnx_reshape(&n->graph, x, shape, 5);
 }
 
-/* The table's entry of each distance: [kv heads, heads of each, queries, keys] */
-static OnnxValue distance_bias(OnnxNetwork *n, const char *table, OnnxValue positions)
+/* A bias for each distance [entries, heads], made of buckets as distances.c names them. All blocks of a stack have the same
+ * buckets, so those of the first serve all; of t5 the table, too, is the stack's. */
+static OnnxValue of_buckets(OnnxNetwork *n, const char *name)
+{
+    const int stack = (int)strcspn(name, ".");
+    Name owner, buckets;
+    snprintf(owner.text, sizeof owner.text, "%.*s", model_is(n->model, "distances", "t5") ? stack : 90, name);
+    snprintf(buckets.text, sizeof buckets.text, "%.*s.0.attention.bucket", stack, name);
+    return onnx_linear(n, part(owner.text, "distance_bias").text, onnx_weight(n, buckets.text));
+}
+
+/* The entry of each distance in a table [entries, heads]: [kv heads, heads of each, queries, keys] */
+static OnnxValue distance_bias(OnnxNetwork *n, OnnxValue table, size_t count, OnnxValue positions)
 {
     static const int64_t order[] = {2, 3, 0, 1};
     const int64_t shape[] = {0, 0, (int64_t)n->kv_heads, (int64_t)(n->heads / n->kv_heads)};
-    const SafeTensor *t = tensors_find(n->weights, table);
-    const int64_t entries = (int64_t)t->shape[0], context = (int64_t)model_size(n->model, "context");
+    const int64_t entries = (int64_t)count, context = (int64_t)model_size(n->model, "context");
     Onnx *g = &n->graph;
     OnnxValue entry = onnx_two(g, "Sub", column(g, positions), positions);
     if (entries > context) /* those of keys ahead come first */
         entry = onnx_two(g, "Add", entry, onnx_integer(g, entries - context));
     entry = onnx_two(g, "Max", entry, onnx_integer(g, 0));
     entry = onnx_two(g, "Min", entry, onnx_integer(g, entries - 1));
-    const OnnxValue bias = onnx_two(g, "Gather", onnx_weight(n, table), entry);
+    const OnnxValue bias = onnx_two(g, "Gather", table, entry);
     return onnx_transpose(g, onnx_reshape(g, bias, shape, 4), order, 4);
 }
 
@@ -209,13 +219,16 @@ static OnnxValue span_bias(OnnxNetwork *n, const char *span, OnnxValue positions
 static OnnxValue scores(OnnxNetwork *n, const char *name, OnnxValue q, OnnxValue k, OnnxValue positions, OnnxValue seen)
 {
     static const int64_t queries[] = {0, 2, 3, 1, 4}, keys[] = {0, 2, 3, 4, 1};
-    const Name table = part(name, "distance_bias"), span = part(name, "span");
+    const Name table = part(name, "distance_bias"), bucket = part(name, "bucket"), span = part(name, "span");
+    const SafeTensor *own = tensors_find(n->weights, table.text), *buckets = tensors_find(n->weights, bucket.text);
     Onnx *g = &n->graph;
     OnnxValue s = onnx_two(g, "MatMul", onnx_transpose(g, q, queries, 5), onnx_transpose(g, k, keys, 5));
     if (model_is(n->model, "score", "scaled-dot"))
         s = times(g, s, 1 / sqrt((double)n->key_size));
-    if (onnx_has(n, table.text))
-        s = onnx_two(g, "Add", s, distance_bias(n, table.text, positions));
+    if (own)
+        s = onnx_two(g, "Add", s, distance_bias(n, onnx_weight(n, table.text), own->shape[0], positions));
+    if (buckets)
+        s = onnx_two(g, "Add", s, distance_bias(n, of_buckets(n, name), buckets->shape[0], positions));
     if (onnx_has(n, span.text))
         s = onnx_two(g, "Add", s, span_bias(n, span.text, positions));
     return onnx_three(g, "Where", seen, s, onnx_number(g, -1e30)); /* finite: a query may see no key, in padding */

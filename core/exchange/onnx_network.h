@@ -14,7 +14,7 @@
         {"tie", NULL}, {"attention", NULL}, {"positions", NULL}, {"rotary-base", NULL}, {"rotary-share", NULL},        \
         {"rotary-stretch", NULL}, {"rotary-scaling", NULL}, {"embedding-norm", NULL}, {"activation", NULL},            \
         {"gate", NULL}, {"logit-cap", NULL}, {"norm", "post|pre|sandwich|parallel"},                                   \
-        {"norm-kind", "layer|rms|rms-plain"}, {"norm-epsilon", NULL}, {"distances", "none|bias|alibi"},                \
+        {"norm-kind", "layer|rms|rms-plain"}, {"norm-epsilon", NULL}, {"distances", "none|bias|alibi|buckets|t5"},     \
         {"alibi-heads", NULL},                                                                                         \
     {                                                                                                                  \
         "score", "scaled-dot|dot"                                                                                      \

@@ -129,10 +129,13 @@ START_TEST(a_gguf_file_is_equal_each_time_and_through_a_llama)
 /* A graph says more than an architecture: post-norm, distances, windows and loops among it. */
 START_TEST(a_graph_is_equal_each_time_and_has_its_tokens)
 {
-    static const char *const kinds[] = {TINY " --steps 2 -q", LLAMA "--tokens bpe --merges 30 --rotary-share 0.5",
+    static const char *const kinds[] = {TINY " --steps 2 -q",
+                                        LLAMA "--tokens bpe --merges 30 --rotary-share 0.5",
                                         TINY " --steps 2 -q --ngrams 3 --ngram-rows 40",
                                         TINY " --steps 0 -q --norm sandwich --distances alibi --window 3 --loops 2 "
-                                             "--adaptive-span 2"};
+                                             "--adaptive-span 2",
+                                        TINY " --steps 0 -q --distances t5 --adaptive-span 2",
+                                        TINY " --steps 0 -q --distances buckets --loops 2"};
     const char *run = fresh_path("run"), *first = fresh_path("a"), *second = fresh_path("b");
     static const char *const files[] = {"model.onnx", "tokenizer.json", "tokenizer_config.json"};
     works("train --run %s %s", run, kinds[_i]);
@@ -167,7 +170,7 @@ START_TEST(what_a_format_cannot_say_is_refused_by_name)
                  {LLAMA "--activation gelu", "gguf", "--activation gelu, only silu"},
                  {LLAMA "--qk-norm", "onnx", "--qk-norm yes"},
                  {GPT2 "--macaron", "onnx", "--macaron yes"},
-                 {GPT2 "--distances keys", "onnx", "--distances keys, only none|bias|alibi"},
+                 {GPT2 "--distances keys", "onnx", "--distances keys, only none|bias|alibi|buckets|t5"},
                  {GPT2 "--norm-kind tanh", "onnx", "--norm-kind tanh"},
                  {GPT2 "--sparse strided", "onnx", "--sparse strided"}};
     const char *run = fresh_path("run"), *out = fresh_path("out");
@@ -203,7 +206,7 @@ START_TEST(what_cannot_be_done_is_said)
 static const Test tests[] = {TEST_LOOP(what_was_exported_is_imported_to_the_same_bits, 7),
                              TEST(transformers_finds_what_it_asks_for),
                              TEST(a_gguf_file_is_equal_each_time_and_through_a_llama),
-                             TEST_LOOP(a_graph_is_equal_each_time_and_has_its_tokens, 4),
+                             TEST_LOOP(a_graph_is_equal_each_time_and_has_its_tokens, 6),
                              TEST_LOOP(what_a_format_cannot_say_is_refused_by_name, 19),
                              TEST(what_cannot_be_done_is_said)};
 

@@ -150,7 +150,8 @@ static const char *trained(const char *command, const char *words)
 START_TEST(a_graph_is_equal_each_time_and_has_its_words_and_classes)
 {
     static const char *const ways[] = {"", "--pool max --distances alibi --norm pre --window 3 --embedding-norm",
-                                       "--pool first --marks --positions rotary --kv-heads 1 --gate --norm-kind rms"};
+                                       "--pool first --marks --positions rotary --kv-heads 1 --gate --norm-kind rms",
+                                       "--distances buckets --positions none", "--distances t5 --window 5"};
     static const char *const files[] = {"model.onnx", "vocabulary.tsv", "classes.txt"};
     const char *run = trained("train", ways[_i]), *first = fresh_path("a"), *second = fresh_path("b");
     works("export --run %s --format onnx --out %s", run, first);
@@ -167,10 +168,11 @@ START_TEST(a_graph_is_equal_each_time_and_has_its_words_and_classes)
 
 START_TEST(what_a_graph_cannot_say_is_refused_by_name)
 {
-    static const char *const cases[][3] = {{"train", "--distances mlp", "--distances mlp, only none|bias|alibi"},
-                                           {"train", "--segments", "--segments yes"},
-                                           {"train", "--top-keys 2 --attention composed", "--top-keys 2"},
-                                           {"pretrain", "", "--objective masked"}};
+    static const char *const cases[][3] = {
+        {"train", "--distances mlp", "--distances mlp, only none|bias|alibi|buckets|t5"},
+        {"train", "--segments", "--segments yes"},
+        {"train", "--top-keys 2 --attention composed", "--top-keys 2"},
+        {"pretrain", "", "--objective masked"}};
     const char *run = trained(cases[_i][0], cases[_i][1]), *out = fresh_path("out");
     refused(1, cases[_i][2], "export --run %s --format onnx --out %s", run, out);
     ck_assert(!folder_exists(out));
@@ -189,7 +191,7 @@ static const Test tests[] = {TEST_LOOP(what_was_exported_is_imported_to_the_same
                              TEST_LOOP(what_was_imported_goes_back, FIXTURES),
                              TEST(classes_keep_their_names),
                              TEST(what_a_bert_cannot_say_is_refused_by_name),
-                             TEST_LOOP(a_graph_is_equal_each_time_and_has_its_words_and_classes, 3),
+                             TEST_LOOP(a_graph_is_equal_each_time_and_has_its_words_and_classes, 5),
                              TEST_LOOP(what_a_graph_cannot_say_is_refused_by_name, 4),
                              TEST(a_full_disk_leaves_nothing)};
 

@@ -97,7 +97,7 @@ static void expect_rows(const Bin *b, const char *variable, size_t first, const 
 {
     const Variable *v = find(b, variable);
     const SafeTensor *t = safetensors_find(file, tensor);
-    float values[4096];
+    float values[8192];
     Error e;
     ck_assert_msg(v && t && v->type == 0, "%s, %s", variable, tensor);
     const size_t columns = t->rank == 2 ? t->shape[1] : 1, count = safe_elements(t);
@@ -208,6 +208,42 @@ START_TEST(a_layer_norm_without_bias_keeps_its_mean)
     memory_free(b.r.bytes);
 }
 
+/* A list of tokens is in the order of ids that a Marian's file of names says, but for the first two, which are ours. */
+static void expect_order(const char *folder, const char *list, const char *marian, const char *names)
+{
+    Json *said = json_of(folder, list), *ids = json_of(marian, names);
+    ck_assert_uint_eq(said->count, ids->count);
+    ck_assert_str_eq(said->items[0].text, "<unk>");
+    ck_assert_str_eq(said->items[1].text, "</s>");
+    for (size_t i = 2; i < said->count; i++)
+        ck_assert_msg(json_real(ids, said->items[i].text) == (double)i, "%s of %s", said->items[i].text, list);
+    json_free(said);
+    json_free(ids);
+}
+
+START_TEST(two_vocabularies_have_a_list_and_a_table_each)
+{
+    static const char marian[] = "tests/fixtures/marian/two";
+    static Bin b;
+    const char *run = fresh_path("run"), *bin = fresh_path("bin"), *graphs = fresh_path("graphs");
+    command_program("encdec");
+    works("import %s --out %s -q", marian, run);
+    works("export --run %s --format ctranslate2 --out %s -q", run, bin);
+    works("export --run %s --format onnx --out %s -q", run, graphs);
+    expect_order(bin, "source_vocabulary.json", marian, "vocab.json");
+    expect_order(bin, "target_vocabulary.json", marian, "target_vocab.json");
+    expect_order(graphs, "source_tokens.json", marian, "vocab.json");
+    expect_order(graphs, "target_tokens.json", marian, "target_vocab.json");
+    read_bin(&b, bin);
+    Safetensors *w = weights(run);
+    expect_rows(&b, "encoder/embeddings_0/weight", 0, w, "source_embedding.weight");
+    expect_rows(&b, "decoder/embeddings/weight", 0, w, "target_embedding.weight");
+    safetensors_close(w);
+    ck_assert_uint_eq(b.aliases, 1);
+    ck_assert_str_eq(b.alias[0][0], "decoder/projection/weight");
+    memory_free(b.r.bytes);
+}
+
 START_TEST(what_ctranslate2_cannot_say_is_refused_by_name)
 {
     static const char *const cases[][2] = {{"--norm sandwich", "--norm sandwich, only post|pre"},
@@ -224,9 +260,19 @@ START_TEST(what_ctranslate2_cannot_say_is_refused_by_name)
     ck_assert(!folder_exists(out));
 }
 
+static bool has_text(const char *bytes, size_t size, const char *text)
+{
+    const size_t length = strlen(text);
+    for (size_t i = 0; i + length <= size; i++)
+        if (!memcmp(bytes + i, text, length))
+            return true;
+    return false;
+}
+
 START_TEST(two_graphs_and_the_tokens_in_their_order)
 {
-    static const char *const kinds[] = {"", "--norm pre --tie=no --positions learned --distances bias --kv-heads 1"};
+    static const char *const kinds[] = {"", "--norm pre --tie=no --positions learned --distances bias --kv-heads 1",
+                                        "--distances t5"};
     static const char *const files[] = {"encoder.onnx", "decoder.onnx", "tokens.json"};
     const char *run = fresh_path("run"), *first = fresh_path("a"), *second = fresh_path("b");
     command_program("encdec");
@@ -237,6 +283,9 @@ START_TEST(two_graphs_and_the_tokens_in_their_order)
         size_t size, again;
         char *a = read_in(first, files[i], &size), *b = read_in(second, files[i], &again);
         ck_assert_msg(a && b && size == again && !memcmp(a, b, size), "%s", files[i]);
+        /* one table of a stack's buckets, and of its distances */
+        ck_assert(i == 2 ||
+                  (_i == 2) == has_text(a, size, i ? "decoder.distance_bias.weight" : "encoder.0.attention.bucket"));
         memory_free(a);
         memory_free(b);
     }
@@ -246,19 +295,28 @@ START_TEST(two_graphs_and_the_tokens_in_their_order)
     json_free(tokens);
 }
 
+/* A run of --preset tiny, but small. */
+START_TEST(the_translator_that_is_recommended_becomes_graphs)
+{
+    const char *run = fresh_path("run"), *out = fresh_path("out");
+    command_program("encdec");
+    works("train --run %s --preset tiny --type words --dim 8 --ff 6 --minutes 0 --steps 0 --bleu-sentences 0 -q", run);
+    works("export --run %s --format onnx --out %s -q", run, out);
+}
+
 /* ---- a Marian of transformers */
 
 #define PIECES TINY "--type sentencepiece --vocabulary tests/fixtures/pieces/unigram.model "
 
 /* last: a line; the code of a language is one to what has <pad> alone */
-static void same_translations(const char *run, const char *other, const char *last)
+static void same_translations(const char *run, const char *other, const char *options, const char *last)
 {
     char lines[200];
     snprintf(lines, sizeof lines, "The weights of the model\nIt's 12 caf\xC3\xA9s, no?\n\n%s\n", last);
     char *text[2];
     for (int i = 0; i < 2; i++) {
         command_input(lines, strlen(lines));
-        Said s = must("translate --run %s --beam 2 --max-extra 5 -q", i ? other : run);
+        Said s = must("translate --run %s --beam 2 --max-extra 5 -q %s", i ? other : run, options);
         text[i] = memory_string(s.out);
         said_free(&s);
     }
@@ -275,21 +333,21 @@ START_TEST(an_imported_marian_goes_and_comes_back_the_same)
     works("import tests/fixtures/marian/%s --out %s -q", models[_i], run);
     works("export --run %s --format hf --out %s -q", run, out);
     works("import %s --out %s -q", out, again);
-    same_translations(run, again, ">>de<< the words");
+    same_translations(run, again, "", ">>de<< the words");
 }
 
 /* Its decoder begins with </s>; there it begins with a <pad> that has the vectors of </s>. */
 START_TEST(a_marian_that_was_trained_here_comes_back_the_same)
 {
-    static const char *const kinds[] = {"", "--tie=no --bias=no",
-                                        "--two-vocabularies --plain-embeddings --logits-bias"};
+    static const char *const kinds[] = {"", "--tie=no --bias=no", "--two-vocabularies --plain-embeddings --logits-bias",
+                                        "--positions sinusoid", "--positions sinusoid --tie=no --dim 10 --logits-bias"};
     const char *run = fresh_path("run"), *out = fresh_path("out"), *again = fresh_path("again");
     command_program("encdec");
     works("train --run %s " PIECES "--norm-kind layer --positions sinusoid-halves --steps 3 --lr 1e-3 %s", run,
           kinds[_i]);
     works("export --run %s --format hf --out %s -q", run, out);
     works("import %s --out %s -q", out, again);
-    same_translations(run, again, "the words of it");
+    same_translations(run, again, "--scores --device plain --precision f64", "the words of it");
     Json *config = json_of(out, "config.json"), *names = json_of(out, "vocab.json");
     ck_assert(json_real(names, "</s>") == 1 && json_real(names, "<unk>") == 0);
     ck_assert(json_real(names, "<pad>") == json_real(config, "decoder_start_token_id"));
@@ -300,14 +358,15 @@ START_TEST(a_marian_that_was_trained_here_comes_back_the_same)
 
 START_TEST(what_a_marian_cannot_say_is_refused_by_name)
 {
-    static const char *const cases[][2] = {{TINY, "--type words, only sentencepiece"},
-                                           {PIECES "--norm pre", "--norm pre, only post"},
-                                           {PIECES "--norm-kind layer", "--positions sinusoid, only sinusoid-halves"},
-                                           {PIECES "--norm-epsilon 1e-6", "--norm-epsilon 1e-06"},
-                                           {PIECES "--gate", "--gate yes"}};
+    static const char *const cases[][2] = {
+        {TINY, "--type words, only sentencepiece"},
+        {PIECES "--norm pre", "--norm pre, only post"},
+        {PIECES "--positions learned", "--positions learned, only sinusoid|sinusoid-halves"},
+        {PIECES "--norm-epsilon 1e-6", "--norm-epsilon 1e-06"},
+        {PIECES "--gate", "--gate yes"}};
     const char *run = fresh_path("run"), *out = fresh_path("out");
     command_program("encdec");
-    works("train --run %s --norm-kind layer %s%s", run, _i == 2 ? "" : "--positions sinusoid-halves ", cases[_i][0]);
+    works("train --run %s --norm-kind layer --positions sinusoid-halves %s", run, cases[_i][0]);
     refused(1, cases[_i][1], "export --run %s --format hf --out %s", run, out);
     ck_assert(!folder_exists(out));
 }
@@ -343,10 +402,12 @@ static const Test tests[] = {TEST(a_tied_model_has_its_weights_and_aliases),
                              TEST(tables_apart_gates_and_rms_norms_have_their_variables),
                              TEST(a_layer_norm_without_bias_keeps_its_mean),
                              TEST_LOOP(what_ctranslate2_cannot_say_is_refused_by_name, 7),
-                             TEST_LOOP(two_graphs_and_the_tokens_in_their_order, 2),
+                             TEST(two_vocabularies_have_a_list_and_a_table_each),
+                             TEST_LOOP(two_graphs_and_the_tokens_in_their_order, 3),
+                             TEST(the_translator_that_is_recommended_becomes_graphs),
                              TEST_LOOP(what_a_graph_cannot_say_is_refused_by_name, 4),
                              TEST_LOOP(an_imported_marian_goes_and_comes_back_the_same, 4),
-                             TEST_LOOP(a_marian_that_was_trained_here_comes_back_the_same, 3),
+                             TEST_LOOP(a_marian_that_was_trained_here_comes_back_the_same, 5),
                              TEST_LOOP(what_a_marian_cannot_say_is_refused_by_name, 5),
                              TEST(what_is_not_said_is_asked_for)};
 

@@ -4,12 +4,11 @@
 #include "tests/nn/networks.h"
 #include "tests/parity.h"
 
-static const char *const names[] = {"post-learned", "post-sinusoid", "pre-learned", "pre-sinusoid", "tied",
-                                    "modern",       "small-gpt",     "unet",        "residual",     "deepnorm",
-                                    "realformer",   "capped",        "talking",     "sigmoid",      "strided",
-                                    "switch",       "experts",       "registers",   "span",         "shaw",
-                                    "xl",           "biased",        "buckets",     "bilinear",     "additive",
-                                    "ntk"};
+static const char *const names[] = {
+    "post-learned", "post-sinusoid", "pre-learned", "pre-sinusoid", "tied",   "modern",  "small-gpt",
+    "unet",         "residual",      "deepnorm",    "realformer",   "capped", "talking", "sigmoid",
+    "strided",      "switch",        "experts",     "registers",    "span",   "shaw",    "xl",
+    "biased",       "buckets",       "bilinear",    "additive",     "ntk"};
 
 /* A decoder over words that are looked up, and encoder-decoders: post-norm, one table for all; pre-norm, a table each.
  */

@@ -14,7 +14,8 @@ own (--only minilm); the row's numbers are those of vectors.
 Encoders are compared by the averages of their last vectors, and by the logits of their classes.
 
 Translators are compared by what they find for generated sentences, greedily and with a beam, and by log p of each; random
-Marian models of transformers, which are imported, likewise, for lines of data/prose.txt.
+Marian models of transformers, which are imported, likewise, for lines of data/prose.txt; and what is exported of these,
+and of runs with pieces, by what others find for the same lines.
 Classifiers are compared by the probabilities of generated texts, alone and padded.
 
 Needs torch, transformers, tokenizers, numpy, ctranslate2 and onnxruntime; for GGUF the packages gguf and llama-cpp-python, for
@@ -35,8 +36,8 @@ import numpy as np
 # 33 bytes: with a context of 32, one window whose last position has no target
 TEXT = "Weights of the model, caf\u00e9 \u2014 it's 12"
 TRAIN = "--dim 32 --heads 4 --depth 3 --context 48 --batch 4 --steps 30 --minutes 0 --lr 1e-2 --eval-bytes 300 --dropout 0"
-GPT2 = "--norm pre --norm-kind layer --distances none --bias --tie"
-LLAMA = "--norm pre --norm-kind rms --positions rotary --distances none --activation silu --gate"
+GPT2 = "--norm pre --norm-kind layer --distances none --bias --tie --gate=no --adaptive-span=0 --span-loss=0 --ngrams=0"
+LLAMA = "--norm pre --norm-kind rms --positions rotary --distances none --activation silu --gate --adaptive-span=0 --span-loss=0 --ngrams=0"
 MODELS = {
     "gpt2, bytes": f"{GPT2} --positions learned --activation gelu-tanh",
     "gpt2, byte pairs": f"{GPT2} --positions learned --activation gelu-tanh --tokens bpe --merges 300 --ff 50",
@@ -62,6 +63,8 @@ TRANSLATORS = {
     "RMS norm, SwiGLU, no biases": "--norm pre --norm-kind rms --gate --activation silu --bias-free",
     "learned positions, GELU, biases": "--positions learned --activation gelu --bias --tie=no",
     "no positions, GELU of GPT-2": "--positions none --activation gelu-tanh --norm-kind rms-plain",
+    "as tiny: pre-norm, SwiGLU, t5": "--norm pre --activation silu --gate --positions none --distances t5",
+    "buckets, grouped, untied": "--positions none --distances buckets --kv-heads 2 --tie=no --decoder-depth 1",
 }
 GRAPHS = {  # what neither GPT-2 nor Llama is
     "demo's: post-norm, RMS, distances": "--preset minute --minutes 0 --steps 30",
@@ -73,12 +76,16 @@ GRAPHS = {  # what neither GPT-2 nor Llama is
     "n-grams": "--norm post --norm-kind layer --positions none --distances bias --ngrams 4 --ngram-rows 500",
     "half rotary, ReLU^2, byte pairs": "--norm pre --activation relu2 --norm-kind layer --positions rotary --rotary-share 0.5 "
                                        "--distances bias --tokens bpe --merges 60 --kv-heads 2",
+    "buckets, grouped": "--norm post --norm-kind layer --positions none --distances buckets --kv-heads 2",
+    "t5, RMS, loops": "--norm pre --norm-kind rms --bias-free --positions none --distances t5 --score dot --loops 2",
 }
 TEXTS = {
     "minute's": "",
     "largest, window": "--pool max --depth 2 --positions sinusoid --distances none --norm pre --window 7",
     "[CLS], grouped, SwiGLU": "--pool first --marks --positions rotary --distances none --kv-heads 2 --gate "
                               "--activation silu --norm-kind rms --depth 2",
+    "t5": "--positions none --distances t5 --depth 2",
+    "buckets, window": "--positions none --distances buckets --depth 2 --window 9",
 }
 MARIAN = dict(d_model=64, encoder_layers=3, decoder_layers=3, encoder_attention_heads=4, decoder_attention_heads=4,
               encoder_ffn_dim=128, decoder_ffn_dim=128, activation_function="swish", scale_embedding=True)
@@ -88,10 +95,16 @@ MARIANS = {  # random ones of transformers
                                                           scale_embedding=False),
     "Marian, GELU, three tables": dict(MARIAN, activation_function="gelu", share_encoder_decoder_embeddings=False,
                                        tie_word_embeddings=False),
+    "Marian, two vocabularies, two tables": dict(MARIAN, share_encoder_decoder_embeddings=False),
+}
+PIECES = {  # trained here, and written as a Marian
+    "pieces as a Marian, sinusoids in turns": "",
+    "pieces as a Marian, two vocabularies, unscaled": "--two-vocabularies --plain-embeddings --logits-bias --bias=no",
 }
 TRAIN_TEXTS = "--preset minute --minutes 0 --steps 40 --workers 1 --dim 24 --heads 4 --context 64"
 TRAIN_PAIRS = ("--preset minute --minutes 0 --steps 300 --dim 32 --heads 4 --depth 2 --ff 48 --dropout 0 --eval-every 0 "
                "--bleu-sentences 0")
+UNIGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../fixtures/pieces/unigram.model")
 HF_BOUND = 2e-4  # both in 32 bits
 CT2_BOUND = 1e-3  # of log p, which encdec prints with four digits
 LONGEST = 60  # words of a translation
@@ -218,16 +231,20 @@ def random_marian(folder, options):
     import torch
     import sentencepiece
     from transformers import MarianConfig, MarianMTModel
-    pieces = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../fixtures/pieces/unigram.model")
-    p = sentencepiece.SentencePieceProcessor(model_file=pieces)
+    p = sentencepiece.SentencePieceProcessor(model_file=UNIGRAM)
     names = ["</s>", "<unk>", *(p.id_to_piece(i) for i in range(p.get_piece_size()) if not p.is_control(i) and not p.is_unknown(i)),
              "<pad>"]
     pad = len(names) - 1
     os.makedirs(folder)
     for side in ("source", "target"):
-        shutil.copy(pieces, os.path.join(folder, side + ".spm"))
+        shutil.copy(UNIGRAM, os.path.join(folder, side + ".spm"))
     with open(os.path.join(folder, "vocab.json"), "w", encoding="ascii") as out:
         json.dump({n: i for i, n in enumerate(names)}, out)
+    if not options.get("share_encoder_decoder_embeddings", True):  # the target's pieces have another order
+        with open(os.path.join(folder, "target_vocab.json"), "w", encoding="ascii") as out:
+            json.dump({n: i for i, n in enumerate([*names[:2], *names[-2:1:-1], "<pad>"])}, out)
+        with open(os.path.join(folder, "tokenizer_config.json"), "w", encoding="ascii") as out:
+            json.dump({"separate_vocabs": True}, out)
     torch.manual_seed(3)
     model = MarianMTModel(MarianConfig(
         vocab_size=len(names), pad_token_id=pad, decoder_start_token_id=pad, eos_token_id=0, forced_eos_token_id=0,
@@ -239,6 +256,7 @@ def random_marian(folder, options):
                 size = 0.15 if table else 0.2 if norm or name.endswith("bias") else 3 / w.shape[-1] ** 0.5
                 w.copy_(torch.randn_like(w) * size + (1.0 if norm and name.endswith("weight") else 0.0))
         model.final_logits_bias[0, 0] += 0.5
+        model.final_logits_bias[0, 1] -= 9  # <unk>, which each program writes as it likes
     model.to(torch.float16).save_pretrained(folder)
     return MarianMTModel.from_pretrained(folder, dtype=torch.float32).eval()  # its positions are whole again
 
@@ -255,15 +273,22 @@ def by_onnx(folder, ids, most, begin, end, never):
         source, made = np.array([source], np.int64), [begin]
         mask = np.ones_like(source)
         memory = encoder.run(None, {"ids": source, "mask": mask})[0]
-        while len(made) <= longest and made[-1] != end:
+        while len(made) <= longest and (len(made) == 1 or made[-1] != end):
             logits = decoder.run(None, {"ids": np.array([made], np.int64), "memory": memory, "mask": mask})[0][0, -1]
             logits[never] = -np.inf
             made.append(int(logits.argmax()))
         yield made[1:]
 
 
-def exported_marian(a, table, top, number, name, path):
-    """What a run of pieces writes greedily, and its three exports: by transformers, CTranslate2 and onnxruntime."""
+def plain(text):
+    """Without <unk> and spaces at the ends, which each program writes as it likes."""
+    return f" {text} ".replace(" \u2047 ", "").strip()
+
+
+def exported_marian(a, table, top, number, name, path, begins=None):
+    """What a run of pieces writes greedily, and its three exports: by transformers, CTranslate2 and onnxruntime.
+
+    begins: what its decoder begins with; None: <pad>, which is never written."""
     import ctranslate2
     import sentencepiece
     import torch
@@ -289,16 +314,16 @@ def exported_marian(a, table, top, number, name, path):
 
     found = {"MarianMTModel": [text(model.generate(torch.tensor([x]), num_beams=1, max_new_tokens=n + 1, do_sample=False)[0])
                                for x, n in zip(ids, most)]}
-    if model.config.share_encoder_decoder_embeddings:  # the other two formats have one vocabulary
-        run(a.encdec, "export", "--run", path, "--format", "onnx", "--out", onnx)
-        found["onnxruntime"] = [text(x) for x in by_onnx(onnx, ids, most, pad, 1, [pad])]
-        run(a.encdec, "export", "--run", path, "--format", "ctranslate2", "--out", ct2)
-        there = ctranslate2.Translator(ct2, compute_type="float32", intra_threads=1, inter_threads=1)
-        words = [[names[i] for i in x[:-1]] for x in ids]
-        made = [there.translate_batch([x], beam_size=1, max_decoding_length=n)[0].hypotheses[0] for x, n in zip(words, most)]
-        found["CTranslate2"] = [pieces.decode(x) for x in made]
+    run(a.encdec, "export", "--run", path, "--format", "onnx", "--out", onnx)
+    found["onnxruntime"] = [text(x) for x in by_onnx(onnx, ids, most, begins or pad, 1, [] if begins else [pad])]
+    run(a.encdec, "export", "--run", path, "--format", "ctranslate2", "--out", ct2)
+    there = ctranslate2.Translator(ct2, compute_type="float32", intra_threads=1, inter_threads=1)
+    words = [[names[i] for i in x[:-1]] for x in ids]
+    made = [there.translate_batch([x], beam_size=1, min_decoding_length=0, max_decoding_length=n)[0].hypotheses[0]
+            for x, n in zip(words, most)]
+    found["CTranslate2"] = [pieces.decode(x) for x in made]
     for reader, theirs in found.items():
-        same = sum(x == y for x, y in zip(ours, theirs))
+        same = sum(plain(x) == plain(y) for x, y in zip(ours, theirs))
         wrong = same < len(lines) or len(set(theirs)) < len(lines) / 3
         table.failed = table.failed or wrong
         print(f"| {name}, exported | {reader}, greedily | {same} of {len(lines)} translations, {len(set(theirs))} different | | |"
@@ -488,13 +513,21 @@ def main():
     for number, (name, options) in enumerate(MARIANS.items()):
         if a.only in name:
             with_marian(a, table, top, number, name, options)
+    for number, (name, options) in enumerate(PIECES.items()):
+        if a.only not in name:
+            continue
+        path = os.path.join(top, f"pieces-{number}")
+        run(a.encdec, "train", "--run", path, *TRAIN_PAIRS.split(), "--type", "sentencepiece", "--vocabulary", UNIGRAM,
+            *options.split(), "-q")
+        exported_marian(a, table, top, number + len(MARIANS), name, path, 1)
     for number, (name, options) in enumerate(TRANSLATORS.items()):
         if a.only not in name:
             continue
         path, folder = (os.path.join(top, f"{x}-{number}") for x in ("pairs", "ctranslate2"))
         run(a.encdec, "train", "--run", path, *TRAIN_PAIRS.split(), *options.split(), "-q")
-        run(a.encdec, "export", "--run", path, "--format", "ctranslate2", "--out", folder)
-        with_ctranslate2(a, table, name, path, folder)
+        if "--distances" not in options:  # which CTranslate2 does not have
+            run(a.encdec, "export", "--run", path, "--format", "ctranslate2", "--out", folder)
+            with_ctranslate2(a, table, name, path, folder)
         with_onnx_pairs(a, table, name, path, folder + "-onnx")
     for number, (name, options) in enumerate(TEXTS.items()):
         if a.only not in name:
