@@ -10,30 +10,14 @@
 
 static const char regression[] = "regression";
 
-/* Takes its mean from each row; returns the root mean square of what is left. */
-static double centre(float *logits, size_t rows, size_t classes)
+/* Adds the members' probabilities. shares [classes] */
+static void add(double *sum, double *shares, const float *logits, size_t rows, size_t classes)
 {
-    double squares = 0;
     for (size_t i = 0; i < rows; i++) {
-        float *row = logits + i * classes;
-        double mean = 0;
+        classifier_shares(shares, logits + i * classes, classes);
         for (size_t k = 0; k < classes; k++)
-            mean += (double)row[k] / (double)classes;
-        for (size_t k = 0; k < classes; k++) {
-            row[k] -= (float)mean;
-            squares += (double)row[k] * (double)row[k];
-        }
+            sum[i * classes + k] += shares[k];
     }
-    return sqrt(squares / (double)(rows * classes));
-}
-
-/* Adds those of one member in units of their root mean square, which is returned. */
-static double join(float *sum, float *logits, size_t rows, size_t classes)
-{
-    const double spread = centre(logits, rows, classes);
-    for (size_t i = 0; spread > 0 && i < rows * classes; i++)
-        sum[i] += (float)((double)logits[i] / spread);
-    return spread;
 }
 
 static bool logits_of_words(const Classifier *c, float *logits, Error *e)
@@ -58,31 +42,36 @@ static bool logits_of_run(const Classifier *c, const Each *own, const char *run,
     return true;
 }
 
+/* The name that a list begins with, which is moved past it. */
+static bool next_name(char *name, size_t capacity, const char **list, Error *e)
+{
+    const size_t size = strcspn(*list, ",");
+    if (size >= capacity)
+        return fail(e, "--ensemble: a name has %zu letters", size);
+    snprintf(name, capacity, "%.*s", (int)size, *list);
+    *list += size + ((*list)[size] == ',');
+    return true;
+}
+
 bool ensemble_join(const Classifier *c, const Each *own, float *logits, size_t classes, Error *e)
 {
     const size_t rows = own->count;
-    float *sum = memory_get(rows * classes, sizeof *sum), *others = memory_get(rows * classes, sizeof *others);
-    double spreads = 0;
+    const char *list = c->options->ensemble;
+    double *sum = memory_get(rows * classes, sizeof *sum), *shares = memory_get(classes, sizeof *shares);
     size_t members = 1;
-    bool fine = (sum && others) || memory_error(e, "logits of an ensemble", rows, 2 * classes * sizeof *sum);
+    bool fine = (sum && shares) || memory_error(e, "probabilities", rows, classes * sizeof *sum);
     if (fine)
-        spreads = join(sum, logits, rows, classes);
-    for (const char *at = c->options->ensemble; fine && at && *at; members++) {
-        char name[4096];
-        const size_t size = strcspn(at, ",");
-        fine = size < sizeof name || fail(e, "--ensemble: a name has %zu letters", size);
-        if (!fine)
-            break;
-        snprintf(name, sizeof name, "%.*s", (int)size, at);
-        at += size + (at[size] == ',');
-        fine = !strcmp(name, regression) ? logits_of_words(c, others, e)
-                                         : logits_of_run(c, own, name, others, classes, e);
+        add(sum, shares, logits, rows, classes);
+    for (char name[4096]; fine && *list; members++) {
+        fine = next_name(name, sizeof name, &list, e) &&
+               (!strcmp(name, regression) ? logits_of_words(c, logits, e)
+                                          : logits_of_run(c, own, name, logits, classes, e));
         if (fine)
-            spreads += join(sum, others, rows, classes);
+            add(sum, shares, logits, rows, classes);
     }
     for (size_t i = 0; fine && i < rows * classes; i++)
-        logits[i] = (float)((double)sum[i] * spreads / (double)(members * members));
+        logits[i] = (float)log(fmax(sum[i] / (double)members, 1e-300));
     memory_free(sum);
-    memory_free(others);
+    memory_free(shares);
     return fine;
 }
