@@ -77,7 +77,7 @@ OnnxValue onnx_linear(OnnxNetwork *n, const char *name, OnnxValue x)
     return onnx_linear_by(n, onnx_weight(n, part(name, "weight").text), name, x);
 }
 
-static OnnxValue norm(OnnxNetwork *n, const char *name, OnnxValue x)
+OnnxValue onnx_norm(OnnxNetwork *n, const char *name, OnnxValue x)
 {
     const Name bias = part(name, "bias");
     const double epsilon = model_epsilon(n->model);
@@ -100,7 +100,7 @@ static OnnxValue half_more(Onnx *g, OnnxValue x, OnnxValue f)
     return times(g, onnx_two(g, "Mul", x, onnx_two(g, "Add", f, onnx_number(g, 1))), 0.5);
 }
 
-static OnnxValue activation(OnnxNetwork *n, OnnxValue x)
+OnnxValue onnx_activation(OnnxNetwork *n, OnnxValue x)
 {
     Onnx *g = &n->graph;
     if (model_is(n->model, "activation", "silu"))
@@ -120,7 +120,7 @@ static OnnxValue feedforward(OnnxNetwork *n, const char *name, OnnxValue x)
 {
     const OnnxValue h = onnx_linear(n, part(name, "in").text, x);
     const bool gated = model_is(n->model, "gate", "yes");
-    const OnnxValue active = activation(n, gated ? onnx_linear(n, part(name, "gate").text, x) : h);
+    const OnnxValue active = onnx_activation(n, gated ? onnx_linear(n, part(name, "gate").text, x) : h);
     return onnx_linear(n, part(name, "out").text, gated ? onnx_two(&n->graph, "Mul", active, h) : active);
 }
 
@@ -259,7 +259,7 @@ static OnnxValue attention(OnnxNetwork *n, const char *name, OnnxValue x, OnnxVa
 /* Where norms are, as block.c has it: before a branch, after it, or after the sum. */
 static OnnxValue enter(OnnxNetwork *n, const char *name, OnnxValue x)
 {
-    return model_is(n->model, "norm", "post") ? x : norm(n, name, x);
+    return model_is(n->model, "norm", "post") ? x : onnx_norm(n, name, x);
 }
 
 static OnnxValue leave(OnnxNetwork *n, const char *name, OnnxValue x, OnnxValue f)
@@ -267,8 +267,8 @@ static OnnxValue leave(OnnxNetwork *n, const char *name, OnnxValue x, OnnxValue 
     Name out;
     snprintf(out.text, sizeof out.text, "%.100s_out", name);
     const OnnxValue sum = onnx_two(&n->graph, "Add", x,
-                                   model_is(n->model, "norm", "sandwich") ? norm(n, out.text, f) : f);
-    return model_is(n->model, "norm", "post") ? norm(n, name, sum) : sum;
+                                   model_is(n->model, "norm", "sandwich") ? onnx_norm(n, out.text, f) : f);
+    return model_is(n->model, "norm", "post") ? onnx_norm(n, name, sum) : sum;
 }
 
 static OnnxValue block(OnnxNetwork *n, const OnnxStack *s, const char *name, OnnxValue x)
@@ -297,13 +297,13 @@ OnnxValue onnx_stack(OnnxNetwork *n, const OnnxStack *s, OnnxValue x)
     const size_t loops = model_size(n->model, "loops");
     const Name before = norm_of(s, "embedding_norm"), after = norm_of(s, "norm");
     if (onnx_has(n, part(before.text, "weight").text))
-        x = norm(n, before.text, x);
+        x = onnx_norm(n, before.text, x);
     for (size_t i = 0; i < s->depth * (loops ? loops : 1); i++) {
         Name name;
         snprintf(name.text, sizeof name.text, "%.90s.%zu", s->blocks, i % s->depth);
         x = block(n, s, name.text, x);
     }
-    return onnx_has(n, part(after.text, "weight").text) ? norm(n, after.text, x) : x;
+    return onnx_has(n, part(after.text, "weight").text) ? onnx_norm(n, after.text, x) : x;
 }
 
 /* ---- before and after them */

@@ -49,6 +49,10 @@ OnnxValue onnx_embedding(OnnxNetwork *n, const char *table, const char *of_posit
 OnnxValue onnx_linear(OnnxNetwork *n, const char *name, OnnxValue x);
 OnnxValue onnx_linear_by(OnnxNetwork *n, OnnxValue w, const char *name, OnnxValue x);
 
+/* A norm of the model's kind, and its activation. */
+OnnxValue onnx_norm(OnnxNetwork *n, const char *name, OnnxValue x);
+OnnxValue onnx_activation(OnnxNetwork *n, OnnxValue x);
+
 /* logits, capped where the model caps them. */
 OnnxValue onnx_capped(OnnxNetwork *n, OnnxValue logits);
 

@@ -1,5 +1,5 @@
-/* classifier export: a folder that is imported again gives the same run, whoever trained it; and a graph with its
- * vocabulary. That transformers and onnxruntime compute the same, tests/peers/interop.py shows. */
+/* classifier export: a folder that is imported again gives the same run, whoever trained it; and a graph with its inputs,
+ * outputs and vocabulary. That transformers and onnxruntime compute the same, tests/peers/interop.py shows. */
 #include "base/file.h"
 #include "base/memory.h"
 #include "core/run/safetensors.h"
@@ -149,9 +149,12 @@ static const char *trained(const char *command, const char *words)
 
 START_TEST(a_graph_is_equal_each_time_and_has_its_words_and_classes)
 {
-    static const char *const ways[] = {"", "--pool max --distances alibi --norm pre --window 3 --embedding-norm",
+    static const char *const ways[] = {"",
+                                       "--pool max --distances alibi --norm pre --window 3 --embedding-norm",
                                        "--pool first --marks --positions rotary --kv-heads 1 --gate --norm-kind rms",
-                                       "--distances buckets --positions none", "--distances t5 --window 5"};
+                                       "--distances buckets --positions none",
+                                       "--distances t5 --window 5",
+                                       "--segments --pool first --pooler tanh"};
     static const char *const files[] = {"model.onnx", "vocabulary.tsv", "classes.txt"};
     const char *run = trained("train", ways[_i]), *first = fresh_path("a"), *second = fresh_path("b");
     works("export --run %s --format onnx --out %s", run, first);
@@ -166,13 +169,79 @@ START_TEST(a_graph_is_equal_each_time_and_has_its_words_and_classes)
     }
 }
 
+/* Whether a graph names a value: after its field's number and its length. */
+static bool names_value(const char *graph, size_t size, const char *name)
+{
+    const size_t length = strlen(name);
+    for (size_t i = 2; i + length < size; i++)
+        if (graph[i - 2] == '\n' && (size_t)graph[i - 1] == length && !memcmp(graph + i, name, length))
+            return true;
+    return false;
+}
+
+static void has_file(const char *folder, const char *name, bool wanted)
+{
+    size_t size;
+    char *text = read_in(folder, name, &size);
+    ck_assert_msg((text != NULL) == wanted, "%s", name);
+    memory_free(text);
+}
+
+/* A graph has these inputs and outputs, and no others. */
+static void graph_has(const char *run, const char *const *named)
+{
+    static const char *const all[] = {"ids", "mask", "segments", "logits", "next", "vectors", "pooled", "hidden"};
+    const char *out = fresh_path("out");
+    size_t size;
+    works("export --run %s --format onnx --out %s -q", run, out);
+    char *graph = read_in(out, "model.onnx", &size);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        bool wanted = false;
+        for (const char *const *name = named; *name; name++)
+            wanted = wanted || !strcmp(*name, all[i]);
+        ck_assert_msg(names_value(graph, size, all[i]) == wanted, "%s", all[i]);
+    }
+    memory_free(graph);
+}
+
+/* What the graph of a run computes depends on its objective and on the parts that it has. */
+START_TEST(a_graph_has_what_its_run_has)
+{
+    static const struct {
+        const char *command, *options, *named[8];
+    } cases[] = {
+        {"train", "", {"ids", "mask", "logits"}},
+        {"train", "--segments --pooler tanh", {"ids", "mask", "segments", "logits"}},
+        {"train", "--pooler relu --pool max", {"ids", "mask", "logits"}},
+        {"pretrain", "", {"ids", "mask", "logits", "hidden"}},
+        {"pretrain", "--tie=no --segments --tokens bert", {"ids", "mask", "segments", "logits", "hidden"}},
+        {"pretrain", "--next-sentence --pooler tanh", {"ids", "mask", "segments", "logits", "next", "hidden"}}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        graph_has(trained(cases[i].command, cases[i].options), cases[i].named);
+}
+
+/* Runs without logits are imported. */
+START_TEST(a_graph_of_vectors_has_no_logits_and_no_classes)
+{
+    static const char *const named[][8] = {{"ids", "mask", "segments", "vectors", "pooled", "hidden"},
+                                           {"ids", "mask", "vectors", "hidden"}};
+    for (size_t i = 0; i < 2; i++) {
+        const char *run = fresh_path("run"), *out = fresh_path("out");
+        works("import tests/fixtures/encoders/%s --out %s -q", i ? "distilbert" : "bert", run);
+        graph_has(run, named[i]);
+        works("export --run %s --format onnx --out %s -q", run, out);
+        has_file(out, "vocab.txt", true);
+        has_file(out, "classes.txt", false);
+    }
+}
+
 START_TEST(what_a_graph_cannot_say_is_refused_by_name)
 {
     static const char *const cases[][3] = {
         {"train", "--distances mlp", "--distances mlp, only none|bias|alibi|buckets|t5"},
-        {"train", "--segments", "--segments yes"},
+        {"train", "--ngrams 2", "--ngrams 2"},
         {"train", "--top-keys 2 --attention composed", "--top-keys 2"},
-        {"pretrain", "", "--objective masked"}};
+        {"pretrain", "--registers 2", "--registers 2"}};
     const char *run = trained(cases[_i][0], cases[_i][1]), *out = fresh_path("out");
     refused(1, cases[_i][2], "export --run %s --format onnx --out %s", run, out);
     ck_assert(!folder_exists(out));
@@ -191,7 +260,9 @@ static const Test tests[] = {TEST_LOOP(what_was_exported_is_imported_to_the_same
                              TEST_LOOP(what_was_imported_goes_back, FIXTURES),
                              TEST(classes_keep_their_names),
                              TEST(what_a_bert_cannot_say_is_refused_by_name),
-                             TEST_LOOP(a_graph_is_equal_each_time_and_has_its_words_and_classes, 5),
+                             TEST_LOOP(a_graph_is_equal_each_time_and_has_its_words_and_classes, 6),
+                             TEST(a_graph_has_what_its_run_has),
+                             TEST(a_graph_of_vectors_has_no_logits_and_no_classes),
                              TEST_LOOP(what_a_graph_cannot_say_is_refused_by_name, 4),
                              TEST(a_full_disk_leaves_nothing)};
 

