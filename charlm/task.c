@@ -1,6 +1,7 @@
 /* charlm as a Task, and as a program. */
 #include "charlm/charlm.h"
 
+#include "base/file.h"
 #include "base/philox.h"
 #include "core/nn/loss.h"
 #include "core/program/network.h"
@@ -9,6 +10,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 static const char *const aliases[][2] = {{"token_embedding.weight", "logits.weight"}, {NULL, NULL}};
 
@@ -123,6 +125,55 @@ static bool read_tokenizer(Charlm *c, Error *e)
     return tokenizer_read(&c->tokenizer, (TokenKind)c->options->tokens, c->app.run->path, e);
 }
 
+/* Whether each row of their tables stands for the same bytes; tables of other sizes are not read. */
+static bool tokens_agree(const Charlm *c, const Charlm *other, Error *e)
+{
+    const Tokenizer *ours = &c->tokenizer, *theirs = &other->tokenizer;
+    const size_t mine = c->options->shared.registers, others = other->options->shared.registers;
+    const bool fit = ours->count + mine == theirs->count + others;
+    bool agree = !fit || ours->count == theirs->count;
+    Buffer text[2] = {{0}, {0}};
+    for (size_t id = 0; fit && agree && id < ours->count; id++) {
+        text[0].size = text[1].size = 0;
+        tokenizer_bytes(ours, (int32_t)id, &text[0]);
+        tokenizer_bytes(theirs, (int32_t)id, &text[1]);
+        agree = text[0].size == text[1].size && (!text[0].size || !memcmp(text[0].text, text[1].text, text[0].size));
+    }
+    const bool failed = text[0].failed || text[1].failed;
+    buffer_free(&text[0]);
+    buffer_free(&text[1]);
+    if (failed)
+        return fail(e, "out of memory for tokens");
+    return agree || fail(e,
+                         "--from %s: it has as many tokens as this run, but others: the rows of its tables would be "
+                         "taken for these",
+                         c->options->shared.from);
+}
+
+/* Weights of another run are read by name and shape, which do not say what a row is of. */
+static bool begin_suits(const Charlm *c, Error *e)
+{
+    static const char *const none[] = {NULL};
+    const char *from = c->options->shared.from;
+    if (c->app.run || !from || !folder_exists(from))
+        return true;
+    CharlmOptions values = {0};
+    Options options = {0};
+    Charlm other = {.options = &values};
+    const OptionTable tables[] = {{shared_options, shared_option_count, &values.shared},
+                                  {charlm_options, charlm_option_count, &values}};
+    Run *run = NULL;
+    bool ours = false; /* a run of charlm: those of others cannot be read here */
+    bool fine = options_open(&options, &charlm_program, tables, sizeof tables / sizeof *tables, e) &&
+                run_open(&run, from, false, e) && settings_begin_with(run, &options, none, &ours, e);
+    fine = fine && (!ours || (tokenizer_read(&other.tokenizer, (TokenKind)values.tokens, from, e) &&
+                              tokens_agree(c, &other, e)));
+    tokenizer_close(&other.tokenizer);
+    run_close(run);
+    options_close(&options);
+    return fine;
+}
+
 /* Of a run, or of the training text. */
 static bool open_tokenizer(Charlm *c, Error *e)
 {
@@ -170,8 +221,8 @@ static bool open_all(App *a, Error *e)
 {
     Charlm *c = (Charlm *)a;
     const SharedOptions *o = &c->options->shared;
-    if (!suits(c, e) || !app_open_data(a, true, e) || !open_tokenizer(c, e) || !build(c, c->tokenizer.count, e) ||
-        !text_tokenize(&c->text, SPLIT_TRAIN, &c->tokenizer, e) ||
+    if (!suits(c, e) || !app_open_data(a, true, e) || !open_tokenizer(c, e) || !begin_suits(c, e) ||
+        !build(c, c->tokenizer.count, e) || !text_tokenize(&c->text, SPLIT_TRAIN, &c->tokenizer, e) ||
         !text_tokenize(&c->text, SPLIT_VALID, &c->tokenizer, e))
         return false;
     Part valid = text_part(&c->text, SPLIT_VALID);

@@ -1,6 +1,7 @@
 /* encdec as a Task, and as a program. */
 #include "encdec/encdec.h"
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/philox.h"
 #include "base/size.h"
@@ -314,6 +315,63 @@ static bool open_data(App *a, bool to_train, Error *e)
     return encdec_subwords_options(&o.subwords, c, e) ? bitext_open(&c->bitext, &o, e) : app_misused(a);
 }
 
+/* --- weights of another run --- */
+
+/* Whether each row of a side's tables stands for the same token in both; tables of other sizes are not read. */
+static bool rows_agree(const Subwords *ours, const Subwords *theirs, size_t side, Buffer name[2])
+{
+    const size_t mine = side == SOURCE ? ours->registers : 0, others = side == SOURCE ? theirs->registers : 0,
+                 rows = subwords_count(ours, side) + mine;
+    bool agree = true;
+    for (size_t id = 0; agree && id < rows && rows == subwords_count(theirs, side) + others; id++) {
+        name[0].size = name[1].size = 0;
+        subwords_name(ours, side, (int32_t)id, &name[0]);
+        subwords_name(theirs, side, (int32_t)id, &name[1]);
+        agree = name[0].size == name[1].size && !memcmp(name[0].text, name[1].text, name[0].size);
+    }
+    return agree;
+}
+
+static bool tokens_agree(const Subwords *ours, const Subwords *theirs, const char *from, Error *e)
+{
+    Buffer name[2] = {{0}, {0}};
+    const bool agree = rows_agree(ours, theirs, SOURCE, name) && rows_agree(ours, theirs, TARGET, name),
+               failed = name[0].failed || name[1].failed;
+    buffer_free(&name[0]);
+    buffer_free(&name[1]);
+    if (failed)
+        return fail(e, "out of memory for the names of subwords");
+    return agree || fail(e,
+                         "--from %s: it has as many tokens as this run, but others: the rows of its tables would be "
+                         "taken for these",
+                         from);
+}
+
+/* Weights are read by name and shape, which do not say what a row is of. */
+static bool begin_suits(const EncDec *c, Error *e)
+{
+    static const char *const none[] = {NULL};
+    const char *from = c->options->shared.from;
+    if (c->app.run || !from || !folder_exists(from))
+        return true;
+    EncdecOptions values = {0};
+    Options options = {0};
+    EncDec other = {.app = {.options = &values.shared, .command_line = &options}, .options = &values};
+    const OptionTable tables[] = {{shared_options, shared_option_count, &values.shared},
+                                  {encdec_options, encdec_option_count, &values}};
+    SubwordsOptions o;
+    Run *run = NULL;
+    bool ours = false; /* a run of encdec: those of others cannot be read here */
+    bool fine = options_open(&options, &encdec_program, tables, sizeof tables / sizeof *tables, e) &&
+                run_open(&run, from, false, e) && settings_begin_with(run, &options, none, &ours, e);
+    fine = fine && (!ours || (encdec_subwords_options(&o, &other, e) && subwords_read(&other.subwords, &o, from, e) &&
+                              tokens_agree(c->bitext.subwords, &other.subwords, from, e)));
+    subwords_close(&other.subwords);
+    run_close(run);
+    options_close(&options);
+    return fine;
+}
+
 /* --- the program --- */
 
 static void print_pairs(const EncDec *c)
@@ -369,7 +427,7 @@ static bool open_all(App *a, Error *e)
     EncDec *c = (EncDec *)a;
     const SharedOptions *o = a->options;
     if (!suits(c, e) || (a->run && !read_run(c, e)) || !app_open_data(a, true, e) ||
-        !bitext_suits(&c->bitext, SPLIT_TRAIN, e) || !bitext_suits(&c->bitext, SPLIT_VALID, e))
+        !bitext_suits(&c->bitext, SPLIT_TRAIN, e) || !bitext_suits(&c->bitext, SPLIT_VALID, e) || !begin_suits(c, e))
         return false;
     const SentencePairs *train = &c->bitext.parts[SPLIT_TRAIN];
     const OrderOptions how = {.rows = o->batch,

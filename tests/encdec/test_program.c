@@ -507,6 +507,32 @@ START_TEST(two_runs_are_compared_on_the_same_lines)
     refused(1, "was scored on other texts", "eval --run %s --against %s -q", run[0], folder);
 }
 
+/* Tables of another run are for its tokens: they are refused for as many others, and left alone for more or fewer. */
+START_TEST(a_run_does_not_begin_with_tables_of_other_tokens)
+{
+    static const char *const sizes[] = {"--type words --size 100 --tokens spaces",
+                                        "--type words --size 90 --tokens spaces"};
+    const char *run = fresh_path("run"), *folder = fresh_path("texts");
+    Buffer lines = {0};
+    Error e;
+    ck_done(folder_make(folder, &e), e);
+    for (int i = 0; i < 200; i++)
+        buffer_print(&lines, "%x is %d\n", 77 * i, i);
+    write_in(folder, "train.en", lines.text, lines.size);
+    write_in(folder, "train.de", lines.text, lines.size);
+    buffer_free(&lines);
+    works("train --run %s " TINY " --steps 1 %s", run, sizes[0]);
+    refused(1, "as many tokens as this run, but others", "train --run %s-a " TINY " --steps 1 --data %s %s --from %s",
+            run, folder, sizes[0], run);
+    refused(1, "as many tokens as this run, but others",
+            "train --run %s-a " TINY " --steps 1 %s --registers 10 --from %s", run, sizes[1], run);
+    works("train --run %s-b " TINY " --steps 1 %s --from %s", run, sizes[0], run);
+    works("train --run %s-c " TINY " --steps 1 --data %s %s --from %s", run, folder, sizes[1], run);
+    works("train --run %s-d " TINY " --steps 1 --data %s %s --from %s/checkpoints/00000001/model.safetensors "
+          "--map embedding.=other.",
+          run, folder, sizes[0], run);
+}
+
 int main(int argc, char **argv)
 {
     static const Test tests[] = {TEST_LEARNS(it_learns_and_eval_says_how_well, 4, 60),
@@ -525,6 +551,7 @@ int main(int argc, char **argv)
                                  TEST(what_cannot_be_is_refused),
                                  TEST(other_data_are_scored_too),
                                  TEST(two_runs_are_compared_on_the_same_lines),
+                                 TEST(a_run_does_not_begin_with_tables_of_other_tokens),
                                  TEST_LOOP(all_types_of_subwords_are_trained_and_translate, 8),
                                  TEST_LOOP(a_run_normalizes_punctuation_if_it_was_trained_so_or_is_told_to, 2)};
     command_program("encdec");
