@@ -273,8 +273,9 @@ static bool read_npz(Marian *m, Error *e)
     return options_preset(base->a->command_line, "marian", e) && import_size(base, "steps", 0, e) &&
            import_set(base, "positions", "sinusoid-slower", e) && import_number(base, "norm-epsilon", 1e-6, e) &&
            read_sizes(m, e) && read_tables(m, e) &&
-           marian_words_read(&m->words[SOURCE], m->npz.ids, m->npz.npz.path, e) && convert(c, m, e) &&
-           take_subwords(&c->subwords, m, e);
+           marian_words_read(&m->words[SOURCE], m->npz.ids, m->npz.npz.path, e) &&
+           (!m->two || marian_words_read(&m->words[TARGET], m->npz.target_ids, m->npz.npz.path, e)) &&
+           convert(c, m, e) && take_subwords(&c->subwords, m, e);
 }
 
 static bool read_model(Import *base, Error *e)

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/utf8.h"
 #include "core/exchange/tensors.h"
+#include "encdec/source.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,9 +102,30 @@ static void value_of(const MarianNpz *n, const char *wanted, char value[VALUE])
 
 /* ---- what it is */
 
+/* Whether an option is true; otherwise: where the model says nothing. */
+static bool truth_of(const MarianNpz *n, const char *option, bool otherwise, bool *truth, Error *e)
+{
+    char value[VALUE];
+    value_of(n, option, value);
+    *truth = *value ? !strcmp(value, "true") : otherwise;
+    return *truth || !*value || !strcmp(value, "false") ||
+           fail(e, "%s: '%s' is %.60s, neither true nor false", n->npz.path, option, value);
+}
+
+/* Which tables are one. */
+static bool read_ties(MarianNpz *n, Error *e)
+{
+    bool sources;
+    if (!truth_of(n, "tied-embeddings-all", true, &n->one, e) || !truth_of(n, "tied-embeddings", false, &n->tied, e) ||
+        !truth_of(n, "tied-embeddings-src", false, &sources, e))
+        return false;
+    n->tied = n->tied || n->one;
+    return n->one || !sources ||
+           fail(e, "%s: 'tied-embeddings-src' is supported only with 'tied-embeddings-all'", n->npz.path);
+}
+
 /* The one value that each may have; where nothing is said, it is meant. */
 static const char *const fixed[][2] = {{"type", "transformer"},
-                                       {"tied-embeddings-all", "true"},
                                        {"transformer-preprocess", ""},
                                        {"transformer-postprocess", "dan"},
                                        {"transformer-postprocess-emb", "d"},
@@ -152,26 +174,58 @@ static bool write_config(const MarianNpz *n, Buffer *b, Error *e)
     json_add_string(b, *value ? value : "swish");
     json_add_member(b, "max_position_embeddings", 512);
     json_add_member(b, "vocab_size", (double)n->ids->count);
-    buffer_print(b, ", \"scale_embedding\": true}");
+    if (n->target_ids)
+        json_add_member(b, "decoder_vocab_size", (double)n->target_ids->count);
+    buffer_print(b,
+                 ", \"scale_embedding\": true, \"share_encoder_decoder_embeddings\": %s, \"tie_word_embeddings\": %s}",
+                 n->one ? "true" : "false", n->tied ? "true" : "false");
     return true;
 }
 
 /* ---- the ids of tokens */
 
-static char *vocabulary_path(const char *folder)
+/* Which files have them: of the names in a folder. */
+typedef struct Files {
+    const char *folder;
+    char **names;
+    size_t count;
+} Files;
+
+/* How many end so, and one of them. */
+static size_t ending(const Files *f, const char *end, const char **found)
 {
-    char **names = NULL, *found = NULL;
-    size_t count = 0;
-    Error e;
-    if (!folder_list(folder, &names, &count, &e))
-        return NULL;
-    for (size_t i = 0; i < count; i++) {
-        const size_t size = strlen(names[i]);
-        if (!found && size >= 9 && !strcmp(names[i] + size - 9, "vocab.yml"))
-            found = path_join(folder, names[i]);
+    const size_t of_end = strlen(end);
+    size_t times = 0;
+    for (size_t i = 0; i < f->count; i++) {
+        const size_t size = strlen(f->names[i]);
+        if (size >= of_end && !strcmp(f->names[i] + size - of_end, end)) {
+            *found = f->names[i];
+            times++;
+        }
     }
-    folder_list_free(names, count);
-    return found;
+    return times;
+}
+
+/* Of a model with one vocabulary the only one, of one with two that which is called after the side; if none is, then the
+ * only one is that of both. NULL: an Error. */
+static const char *file_of(const Files *f, size_t side, bool two, Error *e)
+{
+    static const char *const ends[SIDES_USED] = {"source.vocab.yml", "target.vocab.yml"};
+    const char *name = NULL;
+    if (two && ending(f, ends[side], &name) == 1)
+        return name;
+    const size_t all = ending(f, "vocab.yml", &name);
+    if (all == 1 && !(two && ending(f, ends[1 - side], &name)))
+        return name;
+    if (!all)
+        fail(e, "%s has no file vocab.yml", f->folder);
+    else if (two)
+        fail(e, "%s has no one file whose name ends in %s, and others (%zu) that end in vocab.yml", f->folder,
+             ends[side], all);
+    else
+        fail(e, "%s has %zu files whose names end in vocab.yml, and the model one vocabulary: leave only its own there",
+             f->folder, all);
+    return NULL;
 }
 
 static bool write_ids(const char *text, size_t size, Buffer *b)
@@ -196,19 +250,33 @@ static bool write_ids(const char *text, size_t size, Buffer *b)
     return !b->failed;
 }
 
-static bool read_ids(MarianNpz *n, Error *e)
+static bool read_file(Json **ids, const char *folder, const char *name, Error *e)
 {
-    char *path = vocabulary_path(n->folder), *text = NULL;
+    char *path = path_join(folder, name), *text = NULL;
     size_t size;
     Buffer b = {0};
     if (!path)
-        return fail(e, "%s has no file vocab.yml", n->folder);
+        return memory_error(e, "a path", strlen(folder), 1);
     const bool fine = file_read(path, &text, &size, e) &&
                       (write_ids(text, size, &b) || memory_error(e, path, size, 1)) &&
-                      json_read(&n->ids, b.text, b.size, path, e);
+                      json_read(ids, b.text, b.size, path, e);
     buffer_free(&b);
     memory_free(text);
     memory_free(path);
+    return fine;
+}
+
+static bool read_ids(MarianNpz *n, Error *e)
+{
+    Files f = {.folder = n->folder};
+    if (!folder_list(f.folder, &f.names, &f.count, e))
+        return false;
+    bool fine = true;
+    for (size_t side = 0; fine && side < (n->one ? 1 : SIDES_USED); side++) {
+        const char *name = file_of(&f, side, !n->one, e);
+        fine = name && read_file(side == SOURCE ? &n->ids : &n->target_ids, n->folder, name, e);
+    }
+    folder_list_free(f.names, f.count);
     return fine;
 }
 
@@ -262,19 +330,41 @@ static bool name_here(char here[NAMING_NAME], const char *name, bool *map)
     return false;
 }
 
+/* Tables of tokens, and the bias of logits: here they have a last row, or number, for <pad>. */
+static const char *const tables[][2] = {{"model.shared.weight", "Wemb"},
+                                        {"model.encoder.embed_tokens.weight", "encoder_Wemb"},
+                                        {"model.decoder.embed_tokens.weight", "decoder_Wemb"},
+                                        {"lm_head.weight", "decoder_ff_logit_out_Wt"},
+                                        {"final_logits_bias", "decoder_ff_logit_out_b"}};
+
+/* The array that a tensor of transformers is, and what it is called; NULL: there is none. */
+static NpzArray *array_of(const MarianNpz *n, const char *name, char here[NAMING_NAME], bool *map)
+{
+    size_t i = 0;
+    while (i < sizeof tables / sizeof *tables && strcmp(name, tables[i][0]) != 0)
+        i++;
+    if (i == sizeof tables / sizeof *tables)
+        return name_here(here, name, map) ? npz_find(&n->npz, here) : NULL;
+    snprintf(here, NAMING_NAME, "%s", tables[i][1]);
+    NpzArray *a = npz_find(&n->npz, here);
+    if (a || strcmp(name, "lm_head.weight") != 0)
+        return a;
+    *map = (a = npz_find(&n->npz, "decoder_ff_logit_out_W")); /* of older versions */
+    return a;
+}
+
 static float *read(Source *s, const char *name, size_t rows, size_t columns, Error *e)
 {
     const MarianNpz *n = (const MarianNpz *)s;
-    const bool table = !strcmp(name, "model.shared.weight"), bias = !strcmp(name, "final_logits_bias");
-    const size_t width = columns ? columns : 1, all = rows * width, pad = table ? columns : bias;
-    char here[NAMING_NAME];
+    const bool bias = !strcmp(name, "final_logits_bias"), table = !bias && !strstr(name, ".layers.");
+    const size_t height = rows - table, width = (columns ? columns : 1) - bias;
+    char here[NAMING_NAME] = "";
     bool map = false;
-    snprintf(here, sizeof here, "%s", table ? "Wemb" : "decoder_ff_logit_out_b");
-    NpzArray *a = table || bias || name_here(here, name, &map) ? npz_find(&n->npz, here) : NULL;
-    if (!a || strcmp(a->type, "f4") != 0 || a->elements != all - pad ||
-        (map && (a->rank != 2 || a->shape[0] != columns))) {
+    NpzArray *a = array_of(n, name, here, &map);
+    if (!a || strcmp(a->type, "f4") != 0 || a->elements != height * width ||
+        ((map || table) && (a->rank != 2 || a->shape[0] != (map ? width : height)))) {
         fail(e, "%s: array '%s' is %s; by its options it has [%zu, %zu] floats", n->npz.path, here,
-             a ? "of another shape or type" : "missing", map ? columns : rows, map ? rows : width);
+             a ? "of another shape or type" : "missing", map ? width : height, map ? height : width);
         return NULL;
     }
     float *values = tensor_values(name, rows, columns, e);
@@ -283,11 +373,11 @@ static float *read(Source *s, const char *name, size_t rows, size_t columns, Err
     a->used = true;
     if (!map)
         memcpy(values, a->data, a->elements * sizeof *values);
-    for (size_t r = 0; map && r < rows; r++)
-        for (size_t c = 0; c < columns; c++)
-            memcpy(&values[r * columns + c], a->data + (c * rows + r) * sizeof *values, sizeof *values);
+    for (size_t r = 0; map && r < height; r++)
+        for (size_t c = 0; c < width; c++)
+            memcpy(&values[r * width + c], a->data + (c * height + r) * sizeof *values, sizeof *values);
     if (bias)
-        values[all - 1] = -1e9F;
+        values[width] = -1e9F;
     return values;
 }
 
@@ -308,7 +398,7 @@ static bool read_all(MarianNpz *n, Error *e)
     const NpzArray *text = npz_find(&n->npz, yml);
     if (!text || text->type[1] != '1')
         return fail(e, "%s has no %s, which says what it is", n->npz.path, yml);
-    const bool fine = read_ids(n, e) && write_config(n, &config, e) &&
+    const bool fine = read_ties(n, e) && read_ids(n, e) && write_config(n, &config, e) &&
                       (!config.failed || memory_error(e, "options", config.size, 1)) &&
                       json_read(&n->config, config.text, config.size, n->npz.path, e);
     buffer_free(&config);
@@ -332,5 +422,6 @@ void marian_npz_close(MarianNpz *n)
     memory_free(n->folder);
     json_free(n->config);
     json_free(n->ids);
+    json_free(n->target_ids);
     *n = (MarianNpz){.folder = NULL};
 }

@@ -1,5 +1,6 @@
 /* A model as Marian itself writes it: MODEL.npz, which holds its weights and, as special:model.yml, what it is; and beside it
- * source.spm, target.spm and vocab.yml (or the one file whose name ends in vocab.yml), the ids of tokens.
+ * source.spm, target.spm and vocab.yml (or the one file whose name ends so), the ids of tokens; for a model with two vocabularies, two
+ * files whose names end in source.vocab.yml and target.vocab.yml.
  *
  * It is read as if it were the same model of Hugging Face's transformers: a configuration, ids, and tensors by those names.
  * Marian has no <pad>: a translation begins with a vector of zeros, which becomes the row of one, whose logit is so low that
@@ -15,7 +16,9 @@ typedef struct MarianNpz {
     Source source; /* first */
     Npz npz;
     char *folder;
+    bool one, tied;     /* there is one table for all; the decoder's is that of the logits */
     Json *config, *ids; /* as config.json and vocab.json would be */
+    Json *target_ids;   /* as target_vocab.json; NULL: the model has one table */
 } MarianNpz;
 
 /* To be closed in any case. */

@@ -15,7 +15,14 @@
 
 #define MARIAN "tests/fixtures/marian/"
 
-static const char *const names[] = {"plain", "odd", "two", "untied", "npz/model.npz"};
+static const char *const names[] = {"plain",
+                                    "odd",
+                                    "two",
+                                    "untied",
+                                    "npz/model.npz",
+                                    "npz-two/model.npz",
+                                    "npz-untied/model.npz",
+                                    "npz-untied/older.npz"};
 enum { MODELS = sizeof names / sizeof *names, PAIRS = 3, LONGEST = 40 };
 static const char *const texts[PAIRS][2] = {
     {"The weights of the model", "of the words"},
@@ -31,6 +38,8 @@ static const char *folder_of(const char *name)
     snprintf(folder, sizeof folder, "%.*s", (int)strcspn(name, "/"), name);
     return folder;
 }
+
+static bool has_two_tables(const char *name) { return !strcmp(name, "two") || (!strncmp(name, "npz-", 4)); }
 
 static const char *imported(const char *name)
 {
@@ -166,7 +175,7 @@ START_TEST(tokens_are_those_of_transformers)
     char path[200];
     snprintf(path, sizeof path, "marian/%s/tokens", folder_of(names[_i]));
     Cases cases = cases_open(path);
-    const SubwordsOptions o = {.type = SUBWORDS_SENTENCEPIECE, .apart = !strcmp(names[_i], "two")};
+    const SubwordsOptions o = {.type = SUBWORDS_SENTENCEPIECE, .apart = has_two_tables(names[_i])};
     Subwords p;
     Cutter cutter;
     Error e;
@@ -348,16 +357,18 @@ START_TEST(a_folder_that_is_not_whole_is_refused)
     ck_assert(!folder_exists(run));
 }
 
-static const char *folder_of_marian(void)
+static const char *folder_of_marian(const char *name)
 {
-    static const char *const files[] = {"model.npz", "opus.vocab.yml", "source.spm", "target.spm"};
+    static const char *const files[] = {"model.npz",  "opus.vocab.yml",        "opus.source.vocab.yml",
+                                        "source.spm", "opus.target.vocab.yml", "target.spm"};
     const char *folder = fresh_path("folder");
     Error e;
     ck_done(folder_make(folder, &e), e);
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         char path[300];
-        snprintf(path, sizeof path, MARIAN "npz/%s", files[i]);
-        copy_in(path, folder, files[i]);
+        snprintf(path, sizeof path, MARIAN "%s/%s", name, files[i]);
+        if (file_exists(path))
+            copy_in(path, folder, files[i]);
     }
     return folder;
 }
@@ -365,7 +376,7 @@ static const char *folder_of_marian(void)
 /* YAML needs no quotes around a word for that, and Marian writes none. */
 START_TEST(a_word_may_begin_with_a_hyphen)
 {
-    const char *folder = folder_of_marian();
+    const char *folder = folder_of_marian("npz");
     size_t size;
     char *words = read_in(folder, "opus.vocab.yml", &size), *re = strstr(words, "\nre: ");
     ck_assert_ptr_nonnull(re);
@@ -375,36 +386,95 @@ START_TEST(a_word_may_begin_with_a_hyphen)
     works("import %s/model.npz --out %s -q", folder, fresh_path("run"));
 }
 
+/* Of a file, to bytes as many. */
+typedef struct Change {
+    const char *from, *to, *said;
+} Change;
+
+/* Wherever it stands: an archive has names twice. */
+static void refused_when_changed(const char *folder, const char *bytes, size_t size, const Change *c)
+{
+    const size_t length = strlen(c->from);
+    char *changed = memory_get(size, 1);
+    size_t times = 0;
+    ck_assert_ptr_nonnull(changed);
+    memcpy(changed, bytes, size);
+    for (size_t k = 0; k + length <= size; k++)
+        if (!memcmp(bytes + k, c->from, length)) {
+            memcpy(changed + k, c->to, length);
+            times++;
+        }
+    ck_assert_msg(times && strlen(c->to) == length, "%s", c->from);
+    write_in(folder, "model.npz", changed, size);
+    refused(1, c->said, "import %s/model.npz --out %s -q", folder, fresh_path("changed"));
+    memory_free(changed);
+}
+
 START_TEST(a_damaged_file_of_marian_is_refused_in_one_line)
 {
-    const char *folder = folder_of_marian(), *run = fresh_path("run");
+    const char *folder = folder_of_marian("npz"), *run = fresh_path("run");
     size_t size;
     char *bytes = read_in(folder, "model.npz", &size);
     for (size_t cut = 0; cut < size; cut += size / 6) {
         write_in(folder, "model.npz", bytes, cut);
         refused(1, "is no archive of arrays", "import %s/model.npz --out %s -q", folder, run);
     }
-    static const struct {
-        const char *from, *to, *said;
-    } edits[] = {{"transformer-postprocess: dan", "transformer-postprocess: dna", "'transformer-postprocess' is dna"},
-                 {"dim-emb: 12", "dim-emb: 15", "is of another shape"},
-                 {"enc-depth: 1", "enc-depth: 2", "'encoder_l2_self_Wq' is missing"},
-                 {"dec-depth: 2", "dec-depth: 1", "has no place in the model"},
-                 {"'descr': '<f4'", "'descr': '<f8'", "is no array that can be read"}};
-    for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
-        const size_t length = strlen(edits[i].from);
-        char *at = memory_get(size, 1), *found = NULL;
-        ck_assert_ptr_nonnull(at);
-        memcpy(at, bytes, size);
-        for (size_t k = 0; !found && k + length <= size; k++)
-            found = memcmp(at + k, edits[i].from, length) ? NULL : at + k;
-        ck_assert_ptr_nonnull(found);
-        memcpy(found, edits[i].to, length);
-        write_in(folder, "model.npz", at, size);
-        refused(1, edits[i].said, "import %s/model.npz --out %s -q", folder, run);
-        memory_free(at);
-    }
+    static const Change changes[] = {
+        {"transformer-postprocess: dan", "transformer-postprocess: dna", "'transformer-postprocess' is dna"},
+        {"dim-emb: 12", "dim-emb: 15", "is of another shape"},
+        {"enc-depth: 1", "enc-depth: 2", "'encoder_l2_self_Wq' is missing"},
+        {"dec-depth: 2", "dec-depth: 1", "has no place in the model"},
+        {"tied-embeddings-all: true", "tied-embeddings-all: tree", "'tied-embeddings-all' is tree, neither"},
+        {"'descr': '<f4'", "'descr': '<f8'", "is no array that can be read"}};
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++)
+        refused_when_changed(folder, bytes, size, &changes[i]);
     memory_free(bytes);
+    ck_assert(!folder_exists(run));
+}
+
+/* What the options say of tables is what the file has to have. */
+START_TEST(tables_that_are_not_as_the_options_say_are_refused)
+{
+    static const Change changes[] = {
+        {"tied-embeddings-all: false", "tied-embeddings-all: true\n", "array 'Wemb' is missing"},
+        {"tied-embeddings: false", "tied-embeddings: true\n", "array 'decoder_ff_logit_out_Wt' has no place"},
+        {"encoder_Wemb", "encoder_Wemc", "array 'encoder_Wemb' is missing"},
+        {"logit_out_Wt", "logit_out_Wx", "array 'decoder_ff_logit_out_Wt' is missing"},
+        {"transformer-postprocess-emb: d", "####\ntied-embeddings-src: true",
+         "'tied-embeddings-src' is supported only"}};
+    const char *folder = folder_of_marian("npz-untied");
+    size_t size;
+    char *bytes = read_in(folder, "model.npz", &size);
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++)
+        refused_when_changed(folder, bytes, size, &changes[i]);
+    memory_free(bytes);
+}
+
+static void renamed(const char *folder, const char *from, const char *to)
+{
+    char path[2][800];
+    snprintf(path[0], sizeof path[0], "%s/%s", folder, from);
+    snprintf(path[1], sizeof path[1], "%s/%s", folder, to);
+    ck_assert_int_eq(rename(path[0], path[1]), 0);
+}
+
+START_TEST(which_vocabulary_is_meant_is_not_guessed)
+{
+    const char *one = folder_of_marian("npz"), *two = folder_of_marian("npz-two"), *run = fresh_path("run");
+    copy_in(MARIAN "npz/opus.vocab.yml", one, "a.vocab.yml");
+    refused(1, "has 2 files whose names end in vocab.yml", "import %s/model.npz --out %s -q", one, run);
+    renamed(one, "a.vocab.yml", "a.words.yml");
+    works("import %s/model.npz --out %s-one -q", one, run);
+    renamed(one, "opus.vocab.yml", "opus.words.yml");
+    refused(1, "has no file vocab.yml", "import %s/model.npz --out %s -q", one, run);
+    renamed(two, "opus.target.vocab.yml", "fr.vocab.yml");
+    refused(1, "ends in target.vocab.yml", "import %s/model.npz --out %s -q", two, run);
+    renamed(two, "fr.vocab.yml", "fr.words.yml");
+    refused(1, "ends in target.vocab.yml", "import %s/model.npz --out %s -q", two, run);
+    renamed(two, "fr.words.yml", "target.vocab.yml");
+    works("import %s/model.npz --out %s-two -q", two, run);
+    copy_in(MARIAN "npz/opus.vocab.yml", two, "other.source.vocab.yml");
+    refused(1, "ends in source.vocab.yml", "import %s/model.npz --out %s -q", two, run);
     ck_assert(!folder_exists(run));
 }
 
@@ -417,7 +487,9 @@ static const Test tests[] = {TEST_LOOP(in_f64_it_computes_what_transformers_does
                              TEST(one_file_of_weights_may_be_named),
                              TEST(a_folder_that_is_not_whole_is_refused),
                              TEST(a_word_may_begin_with_a_hyphen),
-                             TEST(a_damaged_file_of_marian_is_refused_in_one_line)};
+                             TEST(a_damaged_file_of_marian_is_refused_in_one_line),
+                             TEST(tables_that_are_not_as_the_options_say_are_refused),
+                             TEST(which_vocabulary_is_meant_is_not_guessed)};
 
 int main(int argc, char **argv)
 {
