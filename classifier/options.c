@@ -109,18 +109,20 @@ static const Setting minute[] = {
 /* What `pretrain` does unless it is told otherwise: BERT's training of a small pre-norm model without vectors for positions,
  * so that fine-tuning may read longer texts. */
 #define MASKED                                                                                                         \
-    {"heads", "4"}, {"context", "128"}, {"norm", "pre"}, {"activation", "gelu"}, {"bias", "yes"}, {"dropout", "0"},    \
+    {"heads", "4"}, {"norm", "pre"}, {"activation", "gelu"}, {"bias", "yes"}, {"dropout", "0"},                        \
     {"positions", "rotary"}, {"distances", "none"}, {"tokens", "wordpiece"}, {"words", "16000"}, {"marks", "yes"},     \
-    {"tie", "yes"}, {"init", "gpt2"}, {"batch", "32"}, {"micro-batch", "8"}, {"mask-share", "0.2"},                    \
+    {"tie", "yes"}, {"init", "gpt2"}, {"mask-share", "0.2"},                                                           \
     {"objective", "masked"}, {"optimizer", "muon"}, {"lr", "1e-2"}, {"warmup", "100"}, {"schedule", "linear"},         \
     {"betas", "0.9,0.98"}, {"decay", "0.01"}, {"smoothing", "0"}, {"clip", "1"}, {"eval-every", "1000"}
 static const Setting pretrain[] = {
-    MASKED, {"dim", "128"}, {"depth", "3"}, {"ff", "512"}, {"epochs", "4"}, {"eval-texts", "500"}, {NULL, NULL}};
+    MASKED, {"dim", "128"}, {"depth", "3"}, {"ff", "512"}, {"context", "128"}, {"batch", "32"}, {"micro-batch", "8"},
+    {"epochs", "4"}, {"eval-texts", "500"}, {NULL, NULL}};
 
 /* The same for some hours of two cores, with time left to fine-tune. */
 static const Setting hours[] = {
-    MASKED, {"dim", "256"}, {"depth", "4"}, {"ff", "1024"}, {"epochs", "100"}, {"minutes", "270"},
-    {"eval-texts", "1000"}, {NULL, NULL}};
+    MASKED, {"dim", "256"}, {"depth", "4"}, {"ff", "1024"}, {"context", "256"}, {"batch", "16"}, {"micro-batch", "4"},
+    {"ngrams", "2"}, {"ngram-rows", "262144"}, {"epochs", "100"}, {"minutes", "270"}, {"eval-texts", "1000"},
+    {NULL, NULL}};
 
 /* `train --from` a pretrained run, whose model it has, by what pretrained it. */
 static const Setting finetune[] = {
@@ -144,8 +146,8 @@ static const Preset presets[] = {
     {"bag", "no block: the mean of vectors of words, pairs and triples, which knows no order beyond them", bag},
     {"minute", "a small model, trained for one minute", minute},
     {"pretrain", "3 blocks, 128 wide, 16,000 subwords, a context of 128: what pretrain uses if no preset is given", pretrain},
-    {"hours", "pretrain for 4.5 hours of two cores: 4 blocks, 256 wide, 16,000 subwords", hours},
-    {"finetune", "for train --from a pretrained run: three epochs at a low learning rate", finetune},
+    {"hours", "pretrain for 4.5 hours of two cores: 4 blocks, 256 wide, 16,000 subwords, pairs of them", hours},
+    {"finetune", "for train --from a pretrained run: three epochs, by Muon", finetune},
     {"bert", "12 blocks, 768 wide, 30,522 subwords: BERT's base model, with rates to fine-tune it", bert},
 };
 
