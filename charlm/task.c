@@ -144,16 +144,12 @@ static bool tokens_agree(const Charlm *c, const Charlm *other, Error *e)
     buffer_free(&text[1]);
     if (failed)
         return fail(e, "out of memory for tokens");
-    return agree || fail(e,
-                         "--from %s: it has as many tokens as this run, but others: the rows of its tables would be "
-                         "taken for these",
-                         c->options->shared.from);
+    return agree || settings_other_tokens(c->options->shared.from, e);
 }
 
 /* Weights of another run are read by name and shape, which do not say what a row is of. */
 static bool begin_suits(const Charlm *c, Error *e)
 {
-    static const char *const none[] = {NULL};
     const char *from = c->options->shared.from;
     if (c->app.run || !from || !folder_exists(from))
         return true;
@@ -162,14 +158,12 @@ static bool begin_suits(const Charlm *c, Error *e)
     Charlm other = {.options = &values};
     const OptionTable tables[] = {{shared_options, shared_option_count, &values.shared},
                                   {charlm_options, charlm_option_count, &values}};
-    Run *run = NULL;
     bool ours = false; /* a run of charlm: those of others cannot be read here */
     bool fine = options_open(&options, &charlm_program, tables, sizeof tables / sizeof *tables, e) &&
-                run_open(&run, from, false, e) && settings_begin_with(run, &options, none, &ours, e);
+                settings_of_run(from, &options, &ours, e);
     fine = fine && (!ours || (tokenizer_read(&other.tokenizer, (TokenKind)values.tokens, from, e) &&
                               tokens_agree(c, &other, e)));
     tokenizer_close(&other.tokenizer);
-    run_close(run);
     options_close(&options);
     return fine;
 }

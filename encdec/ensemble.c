@@ -17,22 +17,12 @@ typedef struct EnsembleRun {
 static bool same_subwords(const EnsembleRun *r, const EncDec *first, Error *e)
 {
     const Subwords *a = &first->subwords, *b = &r->c.subwords;
-    Buffer name[2] = {{0}, {0}};
-    bool same = a->type == b->type && a->apart == b->apart, failed = false;
-    for (size_t side = 0; same && !failed && side < SIDES_USED; side++) {
-        same = subwords_count(a, side) == subwords_count(b, side);
-        for (size_t id = 0; same && !failed && id < subwords_count(a, side); id++) {
-            name[0].size = name[1].size = 0;
-            subwords_name(a, side, (int32_t)id, &name[0]);
-            subwords_name(b, side, (int32_t)id, &name[1]);
-            failed = name[0].failed || name[1].failed;
-            same = failed || (name[0].size == name[1].size && !memcmp(name[0].text, name[1].text, name[0].size));
-        }
-    }
-    buffer_free(&name[0]);
-    buffer_free(&name[1]);
-    if (failed)
-        return fail(e, "out of memory for the names of subwords");
+    bool same = a->type == b->type && a->apart == b->apart;
+    for (size_t side = 0; same && side < SIDES_USED; side++)
+        if (subwords_count(a, side) != subwords_count(b, side))
+            same = false;
+        else if (!subwords_same(a, b, side, subwords_count(a, side), &same, e))
+            return false;
     if (same && a->registers != b->registers)
         return fail(e, "--ensemble %s: it has %zu registers, and %s has %zu", r->path, b->registers,
                     first->app.run->path, a->registers);

@@ -469,3 +469,21 @@ void subwords_name(const Subwords *p, size_t side, int32_t id, Buffer *name)
     else
         buffer_print(name, "%s", name_of(p, id));
 }
+
+bool subwords_same(const Subwords *a, const Subwords *b, size_t side, size_t count, bool *same, Error *e)
+{
+    Buffer name[2] = {{0}, {0}};
+    bool failed = false;
+    *same = true;
+    for (size_t id = 0; *same && !failed && id < count; id++) {
+        name[0].size = name[1].size = 0;
+        subwords_name(a, side, (int32_t)id, &name[0]);
+        subwords_name(b, side, (int32_t)id, &name[1]);
+        failed = name[0].failed || name[1].failed;
+        *same = failed ||
+                (name[0].size == name[1].size && (!name[0].size || !memcmp(name[0].text, name[1].text, name[0].size)));
+    }
+    buffer_free(&name[0]);
+    buffer_free(&name[1]);
+    return !failed || fail(e, "out of memory for the names of subwords");
+}

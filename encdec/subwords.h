@@ -143,6 +143,9 @@ void subwords_words(const Subwords *p, const int32_t *ids, size_t count, Buffer 
 /* How a subword is called where it is shown; bytes by their values: "0x41". */
 void subwords_name(const Subwords *p, size_t side, int32_t id, Buffer *name);
 
+/* Whether ids below this one have the same names on a side of both. */
+bool subwords_same(const Subwords *a, const Subwords *b, size_t side, size_t count, bool *same, Error *e);
+
 /* --- a text as ids: cutter.c --- */
 
 /* A list of ids that grows. */

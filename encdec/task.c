@@ -317,40 +317,22 @@ static bool open_data(App *a, bool to_train, Error *e)
 
 /* --- weights of another run --- */
 
-/* Whether each row of a side's tables stands for the same token in both; tables of other sizes are not read. */
-static bool rows_agree(const Subwords *ours, const Subwords *theirs, size_t side, Buffer name[2])
-{
-    const size_t mine = side == SOURCE ? ours->registers : 0, others = side == SOURCE ? theirs->registers : 0,
-                 rows = subwords_count(ours, side) + mine;
-    bool agree = true;
-    for (size_t id = 0; agree && id < rows && rows == subwords_count(theirs, side) + others; id++) {
-        name[0].size = name[1].size = 0;
-        subwords_name(ours, side, (int32_t)id, &name[0]);
-        subwords_name(theirs, side, (int32_t)id, &name[1]);
-        agree = name[0].size == name[1].size && !memcmp(name[0].text, name[1].text, name[0].size);
-    }
-    return agree;
-}
-
+/* Refuses tables of as many rows for other tokens; those of other sizes are not read. */
 static bool tokens_agree(const Subwords *ours, const Subwords *theirs, const char *from, Error *e)
 {
-    Buffer name[2] = {{0}, {0}};
-    const bool agree = rows_agree(ours, theirs, SOURCE, name) && rows_agree(ours, theirs, TARGET, name),
-               failed = name[0].failed || name[1].failed;
-    buffer_free(&name[0]);
-    buffer_free(&name[1]);
-    if (failed)
-        return fail(e, "out of memory for the names of subwords");
-    return agree || fail(e,
-                         "--from %s: it has as many tokens as this run, but others: the rows of its tables would be "
-                         "taken for these",
-                         from);
+    bool same = true;
+    for (size_t side = 0; same && side < SIDES_USED; side++) {
+        const size_t mine = side == SOURCE ? ours->registers : 0, others = side == SOURCE ? theirs->registers : 0,
+                     rows = subwords_count(ours, side) + mine;
+        if (rows == subwords_count(theirs, side) + others && !subwords_same(ours, theirs, side, rows, &same, e))
+            return false;
+    }
+    return same || settings_other_tokens(from, e);
 }
 
 /* Weights are read by name and shape, which do not say what a row is of. */
 static bool begin_suits(const EncDec *c, Error *e)
 {
-    static const char *const none[] = {NULL};
     const char *from = c->options->shared.from;
     if (c->app.run || !from || !folder_exists(from))
         return true;
@@ -360,14 +342,12 @@ static bool begin_suits(const EncDec *c, Error *e)
     const OptionTable tables[] = {{shared_options, shared_option_count, &values.shared},
                                   {encdec_options, encdec_option_count, &values}};
     SubwordsOptions o;
-    Run *run = NULL;
     bool ours = false; /* a run of encdec: those of others cannot be read here */
     bool fine = options_open(&options, &encdec_program, tables, sizeof tables / sizeof *tables, e) &&
-                run_open(&run, from, false, e) && settings_begin_with(run, &options, none, &ours, e);
+                settings_of_run(from, &options, &ours, e);
     fine = fine && (!ours || (encdec_subwords_options(&o, &other, e) && subwords_read(&other.subwords, &o, from, e) &&
                               tokens_agree(c->bitext.subwords, &other.subwords, from, e)));
     subwords_close(&other.subwords);
-    run_close(run);
     options_close(&options);
     return fine;
 }

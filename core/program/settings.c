@@ -237,6 +237,23 @@ bool settings_begin_with(const Run *run, Options *o, const char *const *but, boo
     return fine;
 }
 
+bool settings_of_run(const char *path, Options *o, bool *ours, Error *e)
+{
+    static const char *const none[] = {NULL};
+    Run *run = NULL;
+    const bool fine = run_open(&run, path, false, e) && settings_begin_with(run, o, none, ours, e);
+    run_close(run);
+    return fine;
+}
+
+bool settings_other_tokens(const char *from, Error *e)
+{
+    return fail(e,
+                "--from %s: it has as many tokens as this run, but others: the rows of its tables would be taken for "
+                "these",
+                from);
+}
+
 /* The option that is named at the start of a text, as in "--dim 16 is ..."; NULL: none. */
 static const OptionState *option_named(const Options *o, const char *text)
 {

@@ -36,4 +36,10 @@ bool settings_blamed(const Run *run, const Options *o, Error *e);
  * nothing is taken. A width that the command line gives must be the run's. */
 bool settings_begin_with(const Run *run, Options *o, const char *const *but, bool *ours, Error *e);
 
+/* Options that are open and have no command line become those of a run's model. *ours: as above. */
+bool settings_of_run(const char *path, Options *o, bool *ours, Error *e);
+
+/* Weights are read by name and shape, which do not say what a row is of: refuses those of --from. */
+bool settings_other_tokens(const char *from, Error *e);
+
 #endif
