@@ -97,8 +97,8 @@ static const char *const kinds[] = {"--steps 250 --warmup 100",
                                     "--steps 60 --warmup 30 --positions learned --attention composed",
                                     "--steps 60 --warmup 30 --distances bias --window 9",
                                     "--steps 60 --warmup 30 --type bpe --merges 100",
-                                    "--steps 60 --warmup 30 --norm pre --norm-kind rms --qk-norm --value-gate --gate "
-                                    "--activation silu --positions rotary --distances t5 --registers 2",
+                                    ("--steps 60 --warmup 30 --norm pre --norm-kind rms --qk-norm --value-gate --gate "
+                                     "--activation silu --positions rotary --distances t5 --registers 2"),
                                     "--steps 60 --warmup 30 --experts 3 --sink-score --score-cap 5",
                                     "--steps 60 --warmup 30 --depth 0"};
 enum { KINDS = sizeof kinds / sizeof *kinds };
