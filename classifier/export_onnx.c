@@ -18,9 +18,10 @@
 #include <math.h>
 #include <stdio.h>
 
-static const Sayable says[] = {
-    ONNX_SAYS,       {"pool", NULL},     {"pooler", NULL},    {"words", NULL},         {"tokens", NULL},
-    {"marks", NULL}, {"segments", NULL}, {"objective", NULL}, {"next-sentence", NULL}, {NULL, NULL}};
+static const Sayable says[] = {ONNX_SAYS,          {"pool", NULL},       {"pooler", NULL},
+                               {"words", NULL},    {"tokens", NULL},     {"marks", NULL},
+                               {"segments", NULL}, {"objective", NULL},  {"next-sentence", NULL},
+                               {"ngrams", NULL},   {"ngram-rows", NULL}, {NULL, NULL}};
 
 /* x [batch, length, dim]: [batch, dim] of the first position, and of the tokens whose mask is 1 the mean and the largest */
 static OnnxValue first(OnnxNetwork *n, OnnxValue x)
@@ -101,7 +102,8 @@ static OnnxValue embedded(OnnxNetwork *n, OnnxValue ids, OnnxValue positions, co
 {
     static const char table[] = "segment_embedding.weight";
     Onnx *g = &n->graph;
-    const OnnxValue x = onnx_embedding(n, "token_embedding.weight", "position_embedding.weight", 1, ids, positions);
+    OnnxValue x = onnx_embedding(n, "token_embedding.weight", "position_embedding.weight", 1, ids, positions);
+    x = onnx_ngrams(n, NGRAM_FACTOR, NGRAM_PRIME, ids, x);
     if (!onnx_has(n, table))
         return x;
     const OnnxValue segments = onnx_input(g, "segments", ONNX_INT64, dims, 2);

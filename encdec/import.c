@@ -153,12 +153,20 @@ static bool read_words(Marian *m, size_t side, const char *file, Error *e)
     char name[IMPORT_PATH];
     Json *ids = NULL;
     snprintf(name, sizeof name, "%.*s/%s", IMPORT_PATH - 64, m->base.path, file);
-    const bool fine = hf_json(&ids, &m->base.hf, file, e) && marian_words_read(&m->words[side], ids, name, e) &&
-                      hf_adds_none(&m->base.hf, &m->words[side].words, e);
+    const bool fine = hf_json(&ids, &m->base.hf, file, e) && marian_words_read(&m->words[side], ids, name, e);
     json_free(ids);
     const size_t count = fine ? m->words[side].words.count : 0;
     return fine && (count == m->tokens[side] || fail(e, "%s: the model has %zu tokens, but %s names %zu", m->base.path,
                                                      m->tokens[side], file, count));
+}
+
+/* Names of added tokens have the ids of the source; in a text they are text. */
+static bool adds_none(const Marian *m, Error *e)
+{
+    static const char *const none[] = {NULL};
+    const MarianWords *w = &m->words[SOURCE];
+    const HfWords words = {.words = &w->words, .theirs = w->theirs, .named = none};
+    return hf_adds_none(&m->base.hf, NULL, &words, e);
 }
 
 static bool read_vocabularies(Marian *m, Error *e)
@@ -168,7 +176,7 @@ static bool read_vocabularies(Marian *m, Error *e)
     if (!hf_file(&own, &m->base.hf, "target_vocab.json", &there, e))
         return false;
     memory_free(own);
-    if (!read_words(m, SOURCE, "vocab.json", e) ||
+    if (!read_words(m, SOURCE, "vocab.json", e) || !adds_none(m, e) ||
         (m->two && !read_words(m, TARGET, there ? "target_vocab.json" : "vocab.json", e)))
         return false;
     const MarianWords *w = words_of(m, TARGET);

@@ -77,27 +77,60 @@ static size_t line_length(const char *at, const char *end)
     return (size_t)((line_end ? line_end : end) - at);
 }
 
+/* What follows the line of a key, whose value is there; NULL: there is none. */
+static const char *find_key(const char *at, const char *end, const char *wanted, Buffer *value)
+{
+    Buffer key = {0};
+    bool found = false;
+    while (!found && at < end && *at) {
+        const size_t size = line_length(at, end);
+        found = split(at, size, &key, value) && key.text && !strcmp(key.text, wanted) && value->text;
+        at += size + (at + size < end);
+    }
+    buffer_free(&key);
+    return found ? at : NULL;
+}
+
 /* The value of a key of the model, "" where it has none. */
 static void value_of(const MarianNpz *n, const char *wanted, char value[VALUE])
 {
     const NpzArray *text = npz_find(&n->npz, yml);
-    Buffer key = {0}, found = {0};
-    *value = 0;
-    for (const char *at = text->data, *end = at + text->elements; at < end && *at;) {
-        const size_t size = line_length(at, end);
-        const char *next = at + size + (at + size < end);
-        if (split(at, size, &key, &found) && key.text && !strcmp(key.text, wanted) && found.text) {
-            snprintf(value, VALUE, "%s", found.text);
-            const char *word = next; /* of a list below its key: the first line says whether it is empty */
-            while (word < end && *word == ' ')
-                word++;
-            if (!*value && word < end && (word > next || *word == '-'))
-                snprintf(value, VALUE, "%.*s", (int)line_length(word, end), word);
-        }
-        at = next;
-    }
-    buffer_free(&key);
+    const char *end = text->data + text->elements;
+    Buffer found = {0};
+    const char *next = find_key(text->data, end, wanted, &found), *word = next;
+    snprintf(value, VALUE, "%s", next ? found.text : "");
+    while (word && word < end && *word == ' ') /* of a list below its key: the first line says whether it is empty */
+        word++;
+    if (word && !*value && word < end && (word > next || *word == '-'))
+        snprintf(value, VALUE, "%.*s", (int)line_length(word, end), word);
     buffer_free(&found);
+}
+
+/* The first two entries of a list, each on a line of its own below the key, and how many there are; 0: there is no list. One
+ * in brackets counts as one. */
+static size_t list_of(const char *text, size_t size, const char *wanted, Buffer item[SIDES_USED])
+{
+    const char *end = text + size, *at = find_key(text, end, wanted, &item[SOURCE]);
+    size_t count = at && *item[SOURCE].text == '[';
+    while (at && at < end) {
+        const size_t length = line_length(at, end);
+        const char *line_end = at + length, *from = at + strspn(at, " ");
+        if (from >= line_end || *from != '-')
+            break;
+        for (from++; from < line_end && *from == ' '; from++)
+            ;
+        while (line_end > from && strchr(" \r", line_end[-1]))
+            line_end--;
+        Buffer *b = &item[count < SIDES_USED ? count : TARGET];
+        b->size = 0;
+        if (from < line_end && (*from == '"' || *from == '\''))
+            unquote(from, line_end, b);
+        else
+            buffer_add(b, from, (size_t)(line_end - from));
+        count += b->text != NULL;
+        at += length + (at + length < end);
+    }
+    return count;
 }
 
 /* ---- what it is */
@@ -191,6 +224,14 @@ typedef struct Files {
     size_t count;
 } Files;
 
+static bool is_there(const Files *f, const char *name)
+{
+    size_t i = 0;
+    while (i < f->count && strcmp(f->names[i], name) != 0)
+        i++;
+    return i < f->count;
+}
+
 /* How many end so, and one of them. */
 static size_t ending(const Files *f, const char *end, const char **found)
 {
@@ -266,16 +307,59 @@ static bool read_file(Json **ids, const char *folder, const char *name, Error *e
     return fine;
 }
 
+/* What a configuration beside the model says of the vocabularies: their names, the source's first, or nothing. */
+static bool read_names(const MarianNpz *n, const Files *f, const char *path, Buffer name[SIDES_USED], Error *e)
+{
+    char *text;
+    size_t size;
+    if (!file_read(path, &text, &size, e))
+        return false;
+    const size_t count = list_of(text, size, "vocabs", name);
+    memory_free(text);
+    if (name[SOURCE].failed || name[TARGET].failed)
+        return memory_error(e, path, size, 1);
+    if (count && count != SIDES_USED)
+        return fail(e, "%s: 'vocabs' must be two files, each on a line, the source's first", path);
+    for (size_t side = 0; side < count; side++) {
+        const char *last = path_name(name[side].text);
+        if (!name_ends(last, ".yml"))
+            return fail(e, "%s: 'vocabs' has '%.100s', and only names that end in .yml are read", path, last);
+        if (!is_there(f, last))
+            return fail(e, "%s: 'vocabs' has '%.100s', which %s has not", path, last, f->folder);
+    }
+    return !count || !n->one || !strcmp(path_name(name[SOURCE].text), path_name(name[TARGET].text)) ||
+           fail(e, "%s: 'vocabs' has two files, and the model one table for both", path);
+}
+
+/* Of the first configuration that names any: for translation with this model, for translation, for its training. */
+static bool find_names(const MarianNpz *n, const Files *f, Buffer name[SIDES_USED], Error *e)
+{
+    const char *model = path_name(n->npz.path);
+    const char *const files[][2] = {{model, ".decoder.yml"}, {"", "decoder.yml"}, {model, ".yml"}};
+    bool fine = true;
+    for (size_t i = 0; fine && i < 3 && !name[SOURCE].size; i++) {
+        Buffer path = {0};
+        buffer_print(&path, "%s/%s%s", f->folder, files[i][0], files[i][1]);
+        fine = path.failed ? memory_error(e, "a path", path.size, 1)
+                           : !file_exists(path.text) || read_names(n, f, path.text, name, e);
+        buffer_free(&path);
+    }
+    return fine;
+}
+
 static bool read_ids(MarianNpz *n, Error *e)
 {
     Files f = {.folder = n->folder};
+    Buffer named[SIDES_USED] = {{0}, {0}};
     if (!folder_list(f.folder, &f.names, &f.count, e))
         return false;
-    bool fine = true;
+    bool fine = find_names(n, &f, named, e);
     for (size_t side = 0; fine && side < (n->one ? 1 : SIDES_USED); side++) {
-        const char *name = file_of(&f, side, !n->one, e);
+        const char *name = named[side].size ? path_name(named[side].text) : file_of(&f, side, !n->one, e);
         fine = name && read_file(side == SOURCE ? &n->ids : &n->target_ids, n->folder, name, e);
     }
+    buffer_free(&named[SOURCE]);
+    buffer_free(&named[TARGET]);
     folder_list_free(f.names, f.count);
     return fine;
 }

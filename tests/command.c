@@ -262,7 +262,7 @@ void copy_in(const char *from, const char *folder, const char *name)
     memory_free(bytes);
 }
 
-void import_refused(const char *folder, const char *run, const Edit *edit)
+char *edit_in(const char *folder, const Edit *edit)
 {
     size_t size;
     char *text = read_in(folder, edit->file, &size);
@@ -273,12 +273,18 @@ void import_refused(const char *folder, const char *run, const Edit *edit)
     buffer_print(&edited, "%s%s", edit->to, text + before + strlen(edit->from));
     write_in(folder, edit->file, edited.text, edited.size);
     buffer_free(&edited);
+    return text;
+}
+
+void import_refused(const char *folder, const char *run, const Edit *edit)
+{
+    char *text = edit_in(folder, edit);
     Said s = command("import %s --out %s -q", folder, run);
     ck_assert_msg((s.status == 1 || s.status == 2) && strstr(s.err, edit->said) && !s.out[0], "%s: %s", edit->to,
                   s.err);
     ck_assert_msg(strchr(s.err, '\n') == s.err + strlen(s.err) - 1, "one line: %s", s.err);
     said_free(&s);
     ck_assert(!folder_exists(run));
-    write_in(folder, edit->file, text, size);
+    write_in(folder, edit->file, text, strlen(text));
     memory_free(text);
 }

@@ -63,12 +63,16 @@ char *read_in(const char *folder, const char *name, size_t *size);
 void write_in(const char *folder, const char *name, const void *bytes, size_t size);
 void copy_in(const char *from, const char *folder, const char *name); /* of a file */
 
-/* A model's folder in which one text of one file is another: asserts that `import FOLDER --out RUN` refuses it with these
- * words and makes nothing, and puts the text back. */
+/* One text of one file becomes another. */
 typedef struct Edit {
     const char *file, *from, *to, *said;
 } Edit;
 
+/* Returns the file as it was, to be put back and freed with memory_free. */
+char *edit_in(const char *folder, const Edit *edit);
+
+/* Asserts that `import FOLDER --out RUN` refuses a model's folder then with the words that are said, in one line, and makes
+ * nothing; puts the text back. */
 void import_refused(const char *folder, const char *run, const Edit *edit);
 
 #endif

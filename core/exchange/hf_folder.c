@@ -318,20 +318,6 @@ bool hf_file(char **path, const HfFolder *h, const char *name, bool *there, Erro
     return *path || memory_error(e, "a path", strlen(h->path), 1);
 }
 
-bool hf_adds_none(const HfFolder *h, const Vocabulary *words, Error *e)
-{
-    Json *added;
-    bool fine = hf_json_if_there(&added, h, "added_tokens.json", e);
-    for (size_t i = 0; fine && added && i < added->count; i++) {
-        const char *token = added->items[i].key ? added->items[i].key : "";
-        fine = vocabulary_search(words, token, strlen(token)) >= 0 ||
-               fail(e, "%s/added_tokens.json: '%.40s' is not in the vocabulary, to which no token can be added here",
-                    h->path, token);
-    }
-    json_free(added);
-    return fine;
-}
-
 /* What a tokenizer of byte pairs of bytes may not have, because it would cut otherwise. */
 static bool cuts_as_here(const Json *t, const char *folder, Error *e)
 {
@@ -356,16 +342,6 @@ static bool cuts_as_here(const Json *t, const char *folder, Error *e)
         if ((flag && flag->truth) || (text && *text))
             return fail(e, "%s/tokenizer.json: '%s' must be empty or false", folder, text && *text ? none[i] : no[i]);
     }
-    const Json *added = json_get(t, "added_tokens");
-    for (size_t i = 0; added && added->kind == JSON_ARRAY && i < added->count; i++) { /* special ones no text has */
-        const char *content = json_get_text(&added->items[i], "content");
-        const Json *special = json_get(&added->items[i], "special");
-        if (content && !(special && special->truth))
-            return fail(e,
-                        "%s/tokenizer.json: the added token '%.40s' is not special: texts would be cut at it, which "
-                        "is not done here",
-                        folder, content);
-    }
     return true;
 }
 
@@ -388,8 +364,9 @@ static bool write_vocabulary(const Json *t, const char *folder, const char *path
     qsort(known, words->count, sizeof *known, by_text);
     for (size_t i = 0; added && added->kind == JSON_ARRAY && i < added->count; i++) {
         const char *content = json_get_text(&added->items[i], "content");
-        const Json *id = json_get(&added->items[i], "id");
-        if (content && id && !bsearch(&content, known, words->count, sizeof *known, by_text))
+        const Json *id = json_get(&added->items[i], "id"), *special = json_get(&added->items[i], "special");
+        if (content && id && special && special->truth &&
+            !bsearch(&content, known, words->count, sizeof *known, by_text))
             json_add_member(&b, content, id->number);
     }
     buffer_print(&b, "}");
@@ -439,18 +416,6 @@ static bool make_files(HfTokens *t, const Json *tokenizer, const HfFolder *h, co
            write_merges(tokenizer, h->path, t->merges, e);
 }
 
-/* Of tokenizer.json, which says all, where it is there. */
-static bool find_one(HfTokens *t, const HfFolder *h, const char *made, bool *found, Error *e)
-{
-    Json *tokenizer;
-    if (!hf_json_if_there(&tokenizer, h, "tokenizer.json", e))
-        return false;
-    *found = *found || tokenizer;
-    const bool fine = !tokenizer || (cuts_as_here(tokenizer, h->path, e) && make_files(t, tokenizer, h, made, e));
-    json_free(tokenizer);
-    return fine;
-}
-
 static bool find_two(HfTokens *t, const HfFolder *h, bool *found, Error *e)
 {
     static const char *const files[][2] = {{"vocab.json", "merges.txt"}, {"encoder.json", "vocab.bpe"}};
@@ -482,20 +447,28 @@ static bool begins_as_here(const HfFolder *h, Error *e)
     return fine;
 }
 
-static bool has_all(const HfTokens *t, const HfFolder *h, Error *e)
+static bool has_all(const HfTokens *t, const HfFolder *h, const Json *tokenizer, Error *e)
 {
+    static const char *const named[] = {GPT2_SEPARATOR, NULL}, *const flags[] = {"single_word", "lstrip", "rstrip",
+                                                                                 NULL};
     Gpt2 g;
     if (!gpt2_read(&g, t->vocabulary, t->merges, e))
         return false;
-    const bool fine = hf_adds_none(h, &g.subwords, e);
+    const HfWords words = {.words = &g.subwords, .named = named, .flags = flags, .single = "A"};
+    const bool fine = hf_adds_none(h, tokenizer, &words, e);
     gpt2_close(&g);
     return fine;
 }
 
 bool hf_tokens_find(HfTokens *t, const HfFolder *h, const char *made, bool *found, Error *e)
 {
+    Json *tokenizer = NULL; /* which says all, where it is there */
     *t = (HfTokens){.made = false};
     *found = false;
-    return find_two(t, h, found, e) && find_one(t, h, made, found, e) &&
-           (!*found || (begins_as_here(h, e) && has_all(t, h, e)));
+    bool fine = find_two(t, h, found, e) && hf_json_if_there(&tokenizer, h, "tokenizer.json", e);
+    *found = *found || tokenizer;
+    fine = fine && (!tokenizer || (cuts_as_here(tokenizer, h->path, e) && make_files(t, tokenizer, h, made, e))) &&
+           (!*found || (begins_as_here(h, e) && has_all(t, h, tokenizer, e)));
+    json_free(tokenizer);
+    return fine;
 }

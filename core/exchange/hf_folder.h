@@ -76,8 +76,21 @@ bool hf_has(const HfFolder *h, const char *name);
 /* Refuses a tensor that was not read, unless its name ends in one of these. The list ends with a NULL. */
 bool hf_nothing_left(const HfFolder *h, const char *const *ignored, Error *e);
 
-/* Refuses a token of added_tokens.json that is not among these. */
-bool hf_adds_none(const HfFolder *h, const Vocabulary *words, Error *e);
+/* What a text becomes here. */
+typedef struct HfWords {
+    const Vocabulary *words;
+    const int32_t *theirs;     /* [words->count] the id that each has in the folder; NULL: the same as here */
+    const char *const *named;  /* names that are one token in a text; the list ends with a NULL */
+    bool named_only;           /* no other token may be added, not even a special one, whose name would be text */
+    const char *const *flags;  /* what an added token of such a name must not be; the list ends with a NULL */
+    const char *single, *pair; /* what is made of a text A and of two: "[CLS] A [SEP]"; NULL: there is no such thing. A
+                                * part with the second segment is followed by :1 */
+} HfWords;
+
+/* Refuses a token that added_tokens.json, tokenizer_config.json or tokenizer.json adds, unless the vocabulary has it under
+ * that id and texts are cut at it as here; and a post_processor that surrounds texts with others. tokenizer: tokenizer.json;
+ * NULL: there is none. */
+bool hf_adds_none(const HfFolder *h, const Json *tokenizer, const HfWords *w, Error *e);
 
 /* The files of its tokens, to be freed with memory_free: in the folder, or made of tokenizer.json as `made` followed by
  * .vocab.json and .merges.txt. found: whether there are any. */

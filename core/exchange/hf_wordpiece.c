@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const marks[] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"};
+static const char *const marks[] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", NULL};
 
 static bool is_truth(const Json *item, bool truth) { return item && item->kind == JSON_BOOL && item->truth == truth; }
 static bool is_none(const Json *item) { return !item || item->kind == JSON_NULL; }
@@ -55,25 +55,6 @@ static bool is_bert(const Json *t, const char *folder, Error *e)
            fail(e, "%s/tokenizer.json: 'max_input_chars_per_word' must be 100", folder);
 }
 
-/* Tokens that are found in a text before all others: the marks, as the vocabulary has them. */
-static bool adds_marks_only(const Json *t, const Json *words, const char *folder, Error *e)
-{
-    const Json *added = json_get(t, "added_tokens");
-    for (size_t i = 0; added && added->kind == JSON_ARRAY && i < added->count; i++) {
-        const char *content = json_get_text(&added->items[i], "content");
-        const Json *id = json_get(&added->items[i], "id"), *known = content ? json_get(words, content) : NULL;
-        size_t k = 0;
-        while (content && k < sizeof marks / sizeof *marks && strcmp(content, marks[k]) != 0)
-            k++;
-        const bool same = known && id && known->kind == JSON_NUMBER && id->kind == JSON_NUMBER &&
-                          !(known->number < id->number || known->number > id->number);
-        if (!content || k == sizeof marks / sizeof *marks || !same)
-            return fail(e, "%s/tokenizer.json: 'added_tokens' has '%.40s', which is no mark of BERT's vocabulary",
-                        folder, content ? content : "");
-    }
-    return true;
-}
-
 /* Each subword on the line of its id. */
 static bool write_lines(const Json *words, const char *folder, const char *path, Error *e)
 {
@@ -100,24 +81,21 @@ static bool write_lines(const Json *words, const char *folder, const char *path,
 }
 
 /* Of tokenizer.json, which says all. */
-static bool make_file(HfWordPiece *t, const HfFolder *h, const char *made, Error *e)
+static bool make_file(HfWordPiece *t, const Json *json, const HfFolder *h, const char *made, Error *e)
 {
     static const char ending[] = ".vocab.txt";
-    Json *json = NULL;
     const size_t size = strlen(made) + sizeof ending;
     t->made = true;
     t->vocabulary = memory_get(size, 1);
     if (!t->vocabulary)
         return memory_error(e, "a path", size, 1);
     snprintf(t->vocabulary, size, "%s%s", made, ending);
-    bool fine = hf_json(&json, h, "tokenizer.json", e) && is_bert(json, h->path, e) &&
+    bool fine = is_bert(json, h->path, e) &&
                 reads_as_here(&t->lower, json_get(json, "normalizer"), "lowercase", h->path, e);
     const Json *words = fine ? json_get(json_get(json, "model"), "vocab") : NULL;
     if (fine && (!words || words->kind != JSON_OBJECT || !words->count))
         fine = fail(e, "%s/tokenizer.json: 'vocab' is missing", h->path);
-    fine = fine && adds_marks_only(json, words, h->path, e) && write_lines(words, h->path, t->vocabulary, e);
-    json_free(json);
-    return fine;
+    return fine && write_lines(words, h->path, t->vocabulary, e);
 }
 
 /* All words are split, and by BERT's rules. */
@@ -149,24 +127,32 @@ static bool find_file(HfWordPiece *t, const HfFolder *h, Error *e)
     return fine;
 }
 
-static bool has_all(const HfWordPiece *t, const HfFolder *h, Error *e)
+static bool has_all(const HfWordPiece *t, const HfFolder *h, const Json *tokenizer, Error *e)
 {
+    static const char *const flags[] = {"single_word", "normalized", NULL};
     WordPiece w;
     if (!wordpiece_read(&w, t->vocabulary, t->lower, e))
         return false;
-    const bool fine = hf_adds_none(h, &w.subwords, e);
+    const HfWords words = {.words = &w.subwords,
+                           .named = marks,
+                           .named_only = true,
+                           .flags = flags,
+                           .single = "[CLS] A [SEP]",
+                           .pair = "[CLS] A [SEP] B:1 [SEP]:1"};
+    const bool fine = hf_adds_none(h, tokenizer, &words, e);
     wordpiece_close(&w);
     return fine;
 }
 
 bool hf_wordpiece_find(HfWordPiece *t, const HfFolder *h, const char *made, Error *e)
 {
-    char *tokenizer;
-    bool one;
+    Json *tokenizer;
     *t = (HfWordPiece){.lower = true};
-    const bool fine = hf_file(&tokenizer, h, "tokenizer.json", &one, e);
-    memory_free(tokenizer);
-    return fine && (one ? make_file(t, h, made, e) : find_file(t, h, e)) && has_all(t, h, e);
+    const bool fine = hf_json_if_there(&tokenizer, h, "tokenizer.json", e) &&
+                      (tokenizer ? make_file(t, tokenizer, h, made, e) : find_file(t, h, e)) &&
+                      has_all(t, h, tokenizer, e);
+    json_free(tokenizer);
+    return fine;
 }
 
 /* ---- writing */
@@ -210,7 +196,7 @@ static void add_marks(Buffer *b, const WordPiece *w)
 {
     bool more = false;
     json_open(b, "added_tokens", '[');
-    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+    for (size_t i = 0; marks[i]; i++) {
         if (id_of(w, marks[i]) < 0)
             continue;
         buffer_print(

@@ -325,6 +325,36 @@ OnnxValue onnx_embedding(OnnxNetwork *n, const char *table, const char *of_posit
     return onnx_two(g, "Add", x, onnx_two(g, "Gather", onnx_weight(n, of_positions), positions));
 }
 
+/* ids [batch, length] moved by some positions: -1 comes before the first. */
+static OnnxValue earlier(Onnx *g, OnnxValue ids, size_t back)
+{
+    const int64_t pads[] = {0, (int64_t)back, 0, 0}, starts[] = {0, 0}, ends[] = {INT64_MAX, -(int64_t)back};
+    if (!back)
+        return ids;
+    const OnnxValue moved = onnx_three(g, "Pad", ids, onnx_integers(g, pads, 4), onnx_integer(g, -1));
+    return onnx_three(g, "Slice", moved, onnx_integers(g, starts, 2), onnx_integers(g, ends, 2));
+}
+
+OnnxValue onnx_ngrams(OnnxNetwork *n, int64_t factor, int64_t prime, OnnxValue ids, OnnxValue x)
+{
+    static const char name[] = "ngram_embedding.weight";
+    const SafeTensor *table = tensors_find(n->weights, name);
+    const size_t longest = model_size(n->model, "ngrams");
+    Onnx *g = &n->graph;
+    for (size_t length = 2; table && length <= longest; length++) {
+        const OnnxValue by = onnx_integer(g, factor), modulo = onnx_integer(g, prime), more = onnx_integer(g, 2);
+        OnnxValue hash = onnx_integer(g, (int64_t)length);
+        for (size_t back = 0; back < length; back++) {
+            const OnnxValue token = onnx_two(g, "Add", earlier(g, ids, back), more);
+            hash = onnx_two(g, "Mod", onnx_two(g, "Add", onnx_two(g, "Mul", hash, by), token), modulo);
+        }
+        const OnnxValue row = onnx_two(g, "Mod", hash, onnx_integer(g, (int64_t)table->shape[0] - 1)),
+                        rows = onnx_two(g, "Add", row, onnx_integer(g, 1));
+        x = onnx_two(g, "Add", x, onnx_embedding(n, name, "", 1 / (double)longest, rows, ids));
+    }
+    return x;
+}
+
 OnnxValue onnx_capped(OnnxNetwork *n, OnnxValue logits)
 {
     const double cap = model_number(n->model, "logit-cap");

@@ -45,6 +45,10 @@ OnnxValue onnx_seen(OnnxNetwork *n, OnnxValue positions, bool causal);
 OnnxValue onnx_embedding(OnnxNetwork *n, const char *table, const char *of_positions, double scale, OnnxValue ids,
                          OnnxValue positions);
 
+/* x and, where there is a table of n-grams, the rows of those that end at each position, as core/train/ngrams.h finds them
+ * with these two numbers. */
+OnnxValue onnx_ngrams(OnnxNetwork *n, int64_t factor, int64_t prime, OnnxValue ids, OnnxValue x);
+
 /* name.weight [out, in], and name.bias where there is one; or, tied to a table, w is that. */
 OnnxValue onnx_linear(OnnxNetwork *n, const char *name, OnnxValue x);
 OnnxValue onnx_linear_by(OnnxNetwork *n, OnnxValue w, const char *name, OnnxValue x);

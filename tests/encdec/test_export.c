@@ -244,6 +244,68 @@ START_TEST(two_vocabularies_have_a_list_and_a_table_each)
     memory_free(b.r.bytes);
 }
 
+static void expect_count(const char *folder, const char *list, size_t count)
+{
+    Json *said = json_of(folder, list);
+    ck_assert_uint_eq(said->count, count);
+    json_free(said);
+}
+
+static bool has_text(const char *bytes, size_t size, const char *text)
+{
+    const size_t length = strlen(text);
+    for (size_t i = 0; i + length <= size; i++)
+        if (!memcmp(bytes + i, text, length))
+            return true;
+    return false;
+}
+
+/* Whether a graph has these bytes, of which none is zero. */
+static void expect_in_graph(const char *folder, const char *file, const char *bytes, bool wanted)
+{
+    size_t size;
+    char *graph = read_in(folder, file, &size);
+    ck_assert_msg(graph && has_text(graph, size, bytes) == wanted, "%s", file);
+    memory_free(graph);
+}
+
+/* A table of 8 columns, as protocol buffers have it: its shape, its type, its name. Numbers have 7 bits to a byte. */
+static void expect_table(const char *folder, const char *file, const char *name, unsigned rows)
+{
+    char bytes[80];
+    snprintf(bytes, sizeof bytes, "\b%c%c\b\b\x10\1B%c%s", (int)(rows % 128 + 128), (int)(rows / 128),
+             (int)strlen(name), name);
+    expect_in_graph(folder, file, bytes, true);
+}
+
+START_TEST(vocabularies_of_different_sizes_have_tables_of_these_sizes)
+{
+    enum { SOURCES = 368, TARGETS = 239 };
+    static const char source[] = "source_embedding.weight", target[] = "target_embedding.weight";
+    static Bin b;
+    const char *run = fresh_path("run"), *bin = fresh_path("bin"), *graphs = fresh_path("graphs");
+    char logits[40];
+    command_program("encdec");
+    works("import tests/fixtures/marian/npz-two/model.npz --out %s -q", run);
+    works("export --run %s --format ctranslate2 --out %s -q", run, bin);
+    works("export --run %s --format onnx --out %s -q", run, graphs);
+    expect_count(bin, "source_vocabulary.json", SOURCES);
+    expect_count(bin, "target_vocabulary.json", TARGETS);
+    expect_count(graphs, "source_tokens.json", SOURCES);
+    expect_count(graphs, "target_tokens.json", TARGETS);
+    read_bin(&b, bin);
+    ck_assert_uint_eq(find(&b, "encoder/embeddings_0/weight")->shape[0], SOURCES);
+    ck_assert_uint_eq(find(&b, "decoder/embeddings/weight")->shape[0], TARGETS);
+    ck_assert_uint_eq(find(&b, "decoder/projection/bias")->shape[0], TARGETS);
+    memory_free(b.r.bytes);
+    expect_table(graphs, "encoder.onnx", source, SOURCES);
+    expect_table(graphs, "decoder.onnx", target, TARGETS);
+    expect_in_graph(graphs, "encoder.onnx", target, false);
+    expect_in_graph(graphs, "decoder.onnx", source, false);
+    snprintf(logits, sizeof logits, "\n\b\x12\6target\n\3\b%c%c", TARGETS % 128 + 128, TARGETS / 128);
+    expect_in_graph(graphs, "decoder.onnx", logits, true);
+}
+
 START_TEST(what_ctranslate2_cannot_say_is_refused_by_name)
 {
     static const char *const cases[][2] = {{"--norm sandwich", "--norm sandwich, only post|pre"},
@@ -258,15 +320,6 @@ START_TEST(what_ctranslate2_cannot_say_is_refused_by_name)
     works("train --run %s " TINY "%s", run, cases[_i][0]);
     refused(1, cases[_i][1], "export --run %s --format ctranslate2 --out %s", run, out);
     ck_assert(!folder_exists(out));
-}
-
-static bool has_text(const char *bytes, size_t size, const char *text)
-{
-    const size_t length = strlen(text);
-    for (size_t i = 0; i + length <= size; i++)
-        if (!memcmp(bytes + i, text, length))
-            return true;
-    return false;
 }
 
 START_TEST(two_graphs_and_the_tokens_in_their_order)
@@ -403,6 +456,7 @@ static const Test tests[] = {TEST(a_tied_model_has_its_weights_and_aliases),
                              TEST(a_layer_norm_without_bias_keeps_its_mean),
                              TEST_LOOP(what_ctranslate2_cannot_say_is_refused_by_name, 7),
                              TEST(two_vocabularies_have_a_list_and_a_table_each),
+                             TEST(vocabularies_of_different_sizes_have_tables_of_these_sizes),
                              TEST_LOOP(two_graphs_and_the_tokens_in_their_order, 3),
                              TEST(the_translator_that_is_recommended_becomes_graphs),
                              TEST_LOOP(what_a_graph_cannot_say_is_refused_by_name, 4),

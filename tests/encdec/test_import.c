@@ -268,7 +268,8 @@ START_TEST(it_is_scored_shown_and_learns_further)
 
 static const char *copied(const char *name)
 {
-    static const char *const files[] = {"config.json", "vocab.json", "model.safetensors", "source.spm", "target.spm"};
+    static const char *const files[] = {"config.json", "vocab.json", "model.safetensors",
+                                        "source.spm",  "target.spm", "tokenizer_config.json"};
     static char folder[700];
     Error e;
     snprintf(folder, sizeof folder, "%s", fresh_path("folder"));
@@ -295,6 +296,12 @@ START_TEST(what_would_change_its_meaning_is_refused_by_name)
         {"config.json", "{", "{\"num_experts\": 2,", "'num_experts' is not supported"},
         {"config.json", "{", "{\"pruned_heads\": {\"0\": [1]},", "'pruned_heads' must be empty"},
         {"added_tokens.json", "}", ", \"<name>\": 900}", "added_tokens.json: '<name>' is not in the vocabulary"},
+        {"added_tokens.json", "1", "2", "added_tokens.json: the id of '<unk>' is not 1"},
+        {"tokenizer_config.json", "{", "{\"added_tokens_decoder\": {\"7\": {\"content\": \"the\"}}, ",
+         "the added token 'the' is not special"},
+        {"tokenizer_config.json", "{",
+         "{\"added_tokens_decoder\": {\"1\": {\"content\": \"<pad>\", \"special\": true}}, ",
+         "the id of '<pad>' is not 2"},
         {"config.json", "{", "{\"bad_words_ids\": [[3]],", "'bad_words_ids' must be that of <pad> alone"},
         {"config.json", "\"decoder_ffn_dim\": 20", "\"decoder_ffn_dim\": 21", "'decoder_ffn_dim' 21 differs"},
         {"config.json", "\"swish\"", "\"mish\"", "'activation_function' is mish, which is not supported"},
@@ -478,6 +485,50 @@ START_TEST(which_vocabulary_is_meant_is_not_guessed)
     ck_assert(!folder_exists(run));
 }
 
+/* Beside a model and a second vocabulary, which makes it a guess what is meant, is a configuration with `vocabs`. said: what
+ * import says to that; NULL: nothing. */
+static void expect_vocabs(const char *name, const char *file, const char *vocabs, const char *said)
+{
+    const char *folder = folder_of_marian(name), *run = fresh_path("run");
+    char words[400];
+    copy_in(MARIAN "npz/opus.vocab.yml", folder, "other.vocab.yml");
+    snprintf(words, sizeof words, "relative-paths: true\nmodels:\n  - model.npz\n%s%s\nbeam-size: 6\n",
+             strstr(vocabs, "vocabs:") ? "" : "vocabs:\n", vocabs);
+    write_in(folder, file, words, strlen(words));
+    if (said)
+        refused(1, said, "import %s/model.npz --out %s -q", folder, run);
+    else
+        works("import %s/model.npz --out %s -q", folder, run);
+}
+
+#define SOURCE_OPUS "opus.source.vocab.yml"
+#define TARGET_OPUS "opus.target.vocab.yml"
+
+START_TEST(a_configuration_beside_it_says_which_vocabulary_is_whose)
+{
+    static const struct {
+        const char *model, *file, *vocabs, *said;
+    } cases[] = {
+        {"npz", "decoder.yml", "  - opus.vocab.yml\n  - /of/the/training/opus.vocab.yml", NULL},
+        {"npz", "decoder.yml", "- opus.vocab.yml\n- other.vocab.yml",
+         "decoder.yml: 'vocabs' has two files, and the model one table for both"},
+        {"npz", "decoder.yml", "  - opus.vocab.yml", "'vocabs' must be two files, each on a line"},
+        {"npz", "decoder.yml", "  - a.yml\n  - a.yml\n  - a.yml", "'vocabs' must be two files"},
+        {"npz", "decoder.yml", "vocabs: [opus.vocab.yml, opus.vocab.yml]", "'vocabs' must be two files"},
+        {"npz", "decoder.yml", "  - opus.spm\n  - opus.spm",
+         "'vocabs' has 'opus.spm', and only names that end in .yml"},
+        {"npz", "decoder.yml", "  - a/b.yml\n  - a/b.yml", "decoder.yml: 'vocabs' has 'b.yml', which"},
+        {"npz", "decoder.yml", "", "has 2 files whose names end in vocab.yml"},
+        {"npz", "model.npz.yml", "  - no.yml\n  - no.yml", "model.npz.yml: 'vocabs' has 'no.yml'"},
+        {"npz-untied", "model.npz.yml", "  - opus.vocab.yml\n  - opus.vocab.yml", NULL},
+        {"npz-two", "decoder.yml", "  - " SOURCE_OPUS "\n  - '" TARGET_OPUS "'\r", NULL},
+        {"npz-two", "model.npz.decoder.yml", "  - \"" TARGET_OPUS "\"\n  - " SOURCE_OPUS,
+         "'encoder_Wemb' is of another shape"},
+        {"npz-two", "decoder.yml", "  - " SOURCE_OPUS "\n  - " SOURCE_OPUS, "'decoder_Wemb' is of another shape"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        expect_vocabs(cases[i].model, cases[i].file, cases[i].vocabs, cases[i].said);
+}
+
 static const Test tests[] = {TEST_LOOP(in_f64_it_computes_what_transformers_does, MODELS),
                              TEST_LOOP(in_f32_it_computes_that_to_rounding, MODELS),
                              TEST_LOOP(tokens_are_those_of_transformers, MODELS),
@@ -489,7 +540,8 @@ static const Test tests[] = {TEST_LOOP(in_f64_it_computes_what_transformers_does
                              TEST(a_word_may_begin_with_a_hyphen),
                              TEST(a_damaged_file_of_marian_is_refused_in_one_line),
                              TEST(tables_that_are_not_as_the_options_say_are_refused),
-                             TEST(which_vocabulary_is_meant_is_not_guessed)};
+                             TEST(which_vocabulary_is_meant_is_not_guessed),
+                             TEST(a_configuration_beside_it_says_which_vocabulary_is_whose)};
 
 int main(int argc, char **argv)
 {

@@ -1,5 +1,5 @@
 /* Marian's own texts, and the ids that transformers writes: the first byte says which of them the rest is. y: vocab.yml
- * beside a model; m: model.yml, which is an array of model.npz; j: vocab.json. Words that were read have all ids once, and are
+ * beside a model; d: decoder.yml, which names it; m: model.yml, which is an array of model.npz; j: vocab.json. Words that were read have all ids once, and are
  * the same when they are written and read again. */
 #include "base/file.h"
 #include "base/memory.h"
@@ -174,11 +174,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const char kind = size ? (char)data[0] : 0, *rest = (const char *)data + 1, *folder = fuzz_place();
     Error e = {{0}};
-    if (!kind || !strchr("ymj", kind))
+    if (!kind || !strchr("ydmj", kind))
         return 0;
     DEMAND(folder_remove(folder, &e) && folder_make(folder, &e), "a folder can be made");
     put_npz(folder, kind == 'm' ? rest : model, kind == 'm' ? size - 1 : strlen(model));
     put(folder, "vocab.yml", kind == 'y' ? rest : ids, kind == 'y' ? size - 1 : strlen(ids));
+    if (kind == 'd')
+        put(folder, "decoder.yml", rest, size - 1);
     fuzz_begin();
     if (!(kind == 'j' ? read_json(rest, size - 1, &e) : read_npz(folder, &e)))
         fuzz_refused(&e);

@@ -91,11 +91,13 @@ TEXTS = {
     "buckets, window": "--positions none --distances buckets --depth 2 --window 9",
     "pooler, segments, [CLS]": "--pool first --marks --pooler tanh --segments",
     "pooler, segments, largest": "--pool max --pooler relu --segments --depth 2",
+    "n-grams of words": "--ngrams 4 --ngram-rows 500 --marks --pool first --embedding-norm --depth 2",
 }
 PRETRAINED = {  # what no BERT is
     "pretrain's: pre-norm, rotary, tied": "",
     "pretrained words, segments, cap": "--tokens words --marks=no --segments --norm post --norm-kind rms --activation relu2 --tie=no "
                                        "--logit-cap 4 --positions none --distances buckets --window 5",
+    "pretrained n-grams": "--ngrams 3 --ngram-rows 500",
 }
 FIXTURES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../fixtures/encoders")
 RANDOM_ENCODERS = ["bert", "bert-pairs", "bert-classes", "bert-untied", "distilbert", "distilbert-masked", "distilbert-classes"]
