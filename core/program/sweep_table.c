@@ -188,16 +188,19 @@ static bool kept_open(Kept *t, const Sweep *s, const char *line, size_t size, Er
     return fine || fail(e, "its first line is not that of a table of this sweep");
 }
 
-/* A line of the table, in our columns. */
-static bool rewrite(Buffer *b, const Kept *t, size_t varied, const char *line, size_t size, Error *e)
+/* A line of the table, in our columns. Where the table has none, no row had a value of its own. */
+static bool rewrite(Buffer *b, const Kept *t, const Plan *plan, const char *line, size_t size, Error *e)
 {
     const char *rest = split(t, line, size);
     b->size = 0;
     buffer_add(b, t->field[0].text, t->field[0].size);
-    for (size_t v = 0; v < varied; v++) {
-        const Field *f = t->place[v] ? &t->field[t->place[v]] : &(Field){"", 0};
+    for (size_t v = 0; v < plan->varied_count; v++) {
+        const Field *f = &t->field[t->place[v]];
         buffer_print(b, "\t");
-        buffer_add(b, f->text, f->size);
+        if (t->place[v])
+            buffer_add(b, f->text, f->size);
+        else if (plan->usual[v])
+            buffer_print(b, "%s", plan->usual[v]);
     }
     buffer_print(b, "\t");
     buffer_add(b, rest, (size_t)(line + size - rest));
@@ -214,7 +217,7 @@ static bool take_lines(Sweep *s, const char *text, size_t size, Error *e)
     for (size_t length; fine && at < size && text[++at]; at += length) {
         size_t i = 0;
         length = strcspn(text + at, "\n");
-        fine = rewrite(&line, &t, s->plan.varied_count, text + at, length, e);
+        fine = rewrite(&line, &t, &s->plan, text + at, length, e);
         while (fine && i < s->plan.count && !take_line(s, i, line.text, line.size, &fine, e))
             i++;
         if (fine && i == s->plan.count)

@@ -415,8 +415,17 @@ static bool varies(const Plan *p, const char *name)
     return false;
 }
 
+static const char *value_above(const Row *above, const char *name)
+{
+    for (size_t i = 0; i < above->count; i++)
+        for (size_t k = 0; k < above->axis[i].width; k++)
+            if (!strcmp(above->axis[i].name[k], name) && above->axis[i].count == 1 && !above->axis[i].drawn)
+                return above->axis[i].value[k];
+    return NULL;
+}
+
 /* Each name is looked at once. */
-static bool find_varied(Plan *p, Error *e)
+static bool find_varied(Plan *p, const Row *above, Error *e)
 {
     const char **seen = NULL;
     size_t count = 0, capacity = 0;
@@ -430,11 +439,14 @@ static bool find_varied(Plan *p, Error *e)
             if (known)
                 continue;
             fine = memory_grow(&seen, &capacity, count + 1, sizeof *seen, "names", e) &&
-                   memory_grow(&p->varied, &p->varied_capacity, p->varied_count + 1, sizeof *p->varied, "names", e);
+                   memory_grow(&p->varied, &p->varied_capacity, p->varied_count + 1, sizeof *p->varied, "names", e) &&
+                   memory_grow(&p->usual, &p->usual_capacity, p->varied_count + 1, sizeof *p->usual, "values", e);
             if (fine)
                 seen[count++] = name;
-            if (fine && varies(p, name))
+            if (fine && varies(p, name)) {
+                p->usual[p->varied_count] = value_above(above, name);
                 p->varied[p->varied_count++] = name;
+            }
         }
     memory_free(seen);
     return fine;
@@ -467,7 +479,7 @@ static bool make_runs(Reader *r, Error *e)
     bool fine = true;
     for (size_t i = r->count > 1 ? 1 : 0; fine && i < r->count; i++)
         fine = add_runs(p, &r->row[0], &r->row[i], &why);
-    fine = fine && names_differ(p, &why) && find_varied(p, &why);
+    fine = fine && names_differ(p, &why) && find_varied(p, &r->row[0], &why);
     return fine || fail(e, "%s: %s", r->path, why.text);
 }
 
@@ -505,6 +517,7 @@ void plan_free(Plan *p)
     memory_free(p->made);
     memory_free(p->run);
     memory_free(p->varied);
+    memory_free(p->usual);
     memory_free(p->text);
     *p = (Plan){0};
 }

@@ -151,6 +151,12 @@ START_TEST(what_a_kept_table_says_is_done_is_not_trained_again)
     s = must("sweep %s/grown.sweep --dry-run --run %s/grown %s", other, other, known);
     ck_assert_msg(strstr(s.err, "15 runs of 5 groups, 4 to train"), "%s%s", s.out, s.err);
     said_free(&s);
+    static const char changed[] = RECIPE_OF(
+        "20") "seeds = 3\nff = 8 | 16\n[post]\n[pre]\nnorm = pre\n[one by one]\nbatch = 1\nff = 8\n";
+    write_in(other, "changed.sweep", changed, sizeof changed - 1); /* a row changes what the table has no column for */
+    s = must("sweep %s/changed.sweep --dry-run --run %s/changed %s", other, other, known);
+    ck_assert_msg(strstr(s.err, "15 runs of 5 groups, 4 to train"), "%s%s", s.out, s.err);
+    said_free(&s);
     memcpy(line, "prf", 3);
     write_in(other, "kept.tsv", text, strlen(text));
     refused(1, "a.sweep has no such run: prf-ff16-s2", "sweep %s/a.sweep --run %s/more %s", other, other, known);

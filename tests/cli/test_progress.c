@@ -13,6 +13,11 @@
 
 START_TEST(counts_have_commas_between_thousands)
 {
+    ck_assert_str_eq(real_text(30).text, "30");
+    ck_assert_str_eq(real_text(-999999).text, "-999999");
+    ck_assert_str_eq(real_text(3e6).text, "3e+06");
+    ck_assert_str_eq(real_text(0.1).text, "0.1");
+    ck_assert_str_eq(real_text(1e-9).text, "1e-09");
     ck_assert_str_eq(count_text(0).text, "0");
     ck_assert_str_eq(count_text(999).text, "999");
     ck_assert_str_eq(count_text(1000).text, "1,000");
