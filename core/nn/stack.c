@@ -157,6 +157,7 @@ Tensor *stack(Tape *t, const Stack *s, Tensor *x, Tensor *memory, const Attentio
     if (s->depth > 1 && s->block[1].attention.value_blend.own)
         values = block_values(t, &s->block[0], x);
     const TapeMark before = tape_mark(t);
+    const Tensor *first = x;
     for (size_t i = 0; i < s->depth; i++) {
         AttentionContext now = *context;
         if (is_skipped(s, i)) {
@@ -166,7 +167,7 @@ Tensor *stack(Tape *t, const Stack *s, Tensor *x, Tensor *memory, const Attentio
         now.first_values = i ? values : NULL;
         now.guide = context->guide && context->guide->layer == i ? context->guide : NULL;
         now.residual_scores = s->residual_scores;
-        if (s->residual_scores && x->beside) /* before the first block there are none */
+        if (s->residual_scores && x != first) /* before the first block there are none, or those of another stack */
             now.self_scores = x->beside, now.cross_scores = x->beside->beside;
         hide_keys(s, i, &now.self_mask);
         now.kv_cache = layer_of(context->kv_cache, i);

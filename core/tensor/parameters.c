@@ -6,10 +6,16 @@
 #include "core/tensor/arena.h"
 #include "core/tensor/sites.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+static bool is_alike(const Parameter *a, const Parameter *b)
+{
+    return a->role == b->role && a->rank == b->rank && a->shape[0] == b->shape[0] && a->shape[1] == b->shape[1];
+}
 
 Parameter *parameters_add(Parameters *p, Role role, size_t rows, size_t columns, const char *format, ...)
 {
@@ -26,6 +32,7 @@ Parameter *parameters_add(Parameters *p, Role role, size_t rows, size_t columns,
     p->asked++;
     p->asked_rows += rows;
     Parameter *new = p->again ? parameters_find(p, one.name) : NULL;
+    assert(!new || is_alike(new, &one));
     if (new)
         return new;
     bool fits = memory_grow(&p->list, &p->capacity, p->count + 1, sizeof *p->list, "", NULL);

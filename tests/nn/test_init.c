@@ -227,6 +227,12 @@ START_TEST(deepnorm_draws_all_but_queries_and_keys_smaller)
     check_all(&f, named(&f, "blocks.0.norm1.weight"), 1);
     ck_assert_ptr_null(parameters_find(&f.model.parameters, "norm.weight")); /* which ends as post-norm does */
     fresh_close(&f);
+    o.experts = 2, o.chosen_experts = 1;
+    fresh_open(&f, &o, plain_of(NUMBER_F64), INIT_PYTORCH, 1);
+    check_drawn(&f, named(&f, "blocks.0.ff.experts.1.in.weight"), false, beta * uniform_deviation(1 / sqrt(48)));
+    check_drawn(&f, named(&f, "blocks.2.ff.experts.0.gate.weight"), false, beta * uniform_deviation(1 / sqrt(48)));
+    check_drawn(&f, named(&f, "blocks.1.ff.experts.1.out.weight"), false, beta * uniform_deviation(1 / sqrt(100)));
+    fresh_close(&f);
 }
 
 static bool same_values(const Fresh *f, const Fresh *g, const char *name)
@@ -262,6 +268,30 @@ START_TEST(branches_begin_smaller_or_at_zero)
     o.branch_init = BRANCH_SCALED;
     fresh_open(&f, &o, plain_of(NUMBER_F64), INIT_GPT2, 1);
     check_drawn(&f, named(&f, ends[0]), true, 0.02 / sqrt(2 * DEPTH)); /* once */
+    fresh_close(&f);
+    o.experts = 2, o.chosen_experts = 1;
+    fresh_open(&f, &o, plain_of(NUMBER_F64), INIT_GPT2, 1);
+    check_drawn(&f, named(&f, "blocks.0.ff.experts.1.in.weight"), true, 0.02);
+    check_drawn(&f, named(&f, "blocks.0.ff.experts.1.out.weight"), true, 0.02 / sqrt(2 * DEPTH));
+    fresh_close(&f);
+}
+
+/* A skip changes nothing at first; values are the mean of two blocks'. */
+START_TEST(sums_of_blocks_begin_with_their_weights)
+{
+    static const struct {
+        const char *name;
+        double value;
+    } cases[] = {{"blocks.1.skip.own", 1},
+                 {"blocks.1.skip.other", 0},
+                 {"blocks.2.attention.value_blend.own", 0.5},
+                 {"blocks.2.attention.value_blend.other", 0.5}};
+    SharedOptions o = drawn_options();
+    Fresh f;
+    o.skip = SKIP_X0, o.value_residual = true;
+    fresh_open(&f, &o, plain_of(NUMBER_F64), INIT_PYTORCH, 1);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        check_all(&f, named(&f, cases[i].name), cases[i].value);
     fresh_close(&f);
 }
 
@@ -359,6 +389,34 @@ START_TEST(each_precision_begins_with_the_same_values)
     fresh_close(&f);
 }
 
+/* A chain that runs twice looks its parameters up by name. */
+START_TEST(no_two_parameters_of_a_block_have_one_name)
+{
+    for (int norm = NORM_POST; norm <= NORM_RESIDUAL; norm++)
+        for (int kind = NORM_LAYER; kind <= NORM_TANH; kind++) {
+            Parameters p = {0};
+            Error e;
+            BlockOptions o = {
+                .attention = {8, 2, 4, 4, .bias = true, .gate = true, .qk_norm = true, .qk_cosine = kind % 2},
+                .ff = 8,
+                .gate = true,
+                .norm = (NormPlacement)norm,
+                .norm_kind = (NormKind)kind,
+                .deep_alpha = 2,
+                .macaron = norm != NORM_PARALLEL,
+                .branch_dropout = 0.1,
+                .cross = true};
+            o.attention.composed = true, o.attention.value_residual = true, o.attention.score = SCORE_ADDITIVE;
+            o.attention.weights = (WeightOptions){.cap = 2, .talking = true, .sigmoid = 4};
+            block_new(&p, &o, "blocks.0");
+            ck_done(parameters_finish(&p, &e), e);
+            for (size_t i = 0; i < p.count; i++)
+                ck_assert_msg(parameters_find(&p, p.list[i]->name) == p.list[i], "norm %d of kind %d: %s", norm, kind,
+                              p.list[i]->name);
+            parameters_close(&p);
+        }
+}
+
 int main(int argc, char **argv)
 {
     static const Test tests[] = {
@@ -371,8 +429,10 @@ int main(int argc, char **argv)
         TEST(init_gpt2_scales_what_ends_a_branch),
         TEST(deepnorm_draws_all_but_queries_and_keys_smaller),
         TEST_LOOP(branches_begin_smaller_or_at_zero, 2),
+        TEST(sums_of_blocks_begin_with_their_weights),
         TEST(init_xavier_balances_inputs_and_outputs),
         TEST_LOOP(no_two_parameters_begin_alike, 3),
+        TEST(no_two_parameters_of_a_block_have_one_name),
         TEST_LOOP(what_a_parameter_begins_with_does_not_depend_on_the_sizes_of_others, 3),
         TEST(a_deeper_model_begins_with_all_that_the_shallower_one_has),
         TEST(each_precision_begins_with_the_same_values),

@@ -2,7 +2,9 @@
 #include "base/bf16.h"
 #include "base/memory.h"
 #include "base/philox.h"
+#include "core/nn/stack.h"
 #include "core/program/network.h"
+#include "core/tensor/operations.h"
 #include "tests/nn/networks.h"
 
 #include <math.h>
@@ -257,6 +259,44 @@ START_TEST(fused_attention_knows_both_dot_products)
     memory_free(composed);
 }
 
+/* ---- from block to block */
+
+START_TEST(a_stack_begins_without_the_scores_that_another_has_left)
+{
+    enum { POSITIONS = 9, DIM = 6 };
+    static const int32_t start[] = {0, 4, POSITIONS}, position[POSITIONS] = {0, 1, 2, 3, 0, 1, 2, 3, 4};
+    const Rows rows = {.positions = POSITIONS, .rows = 2, .longest = 5, .start = start, .position = position};
+    const AttentionContext context = context_rows(&rows, true);
+    const Kernels *k = plain_of(NUMBER_F64);
+    StackOptions o = {.block = {.attention = {DIM, 2, 3, 3, .composed = true}, .ff = 8},
+                      .depth = 2,
+                      .residual_scores = true,
+                      .blocks = "first",
+                      .norm = "first.norm"};
+    double values[POSITIONS * DIM];
+    Parameters p = {0};
+    Stack first = stack_new(&p, &o), second = (o.blocks = "second", stack_new(&p, &o));
+    Weights w;
+    Stream *s;
+    Tape t;
+    Error e;
+    draw(values, POSITIONS * DIM, 4);
+    ck_done(parameters_finish(&p, &e) && k->open(&s, 1, &e) && weights_open(&w, k, s, &p, &e) &&
+                weights_init(&w, s, INIT_PYTORCH, 2, 1, &e) &&
+                tape_open(&t, k, s, &w, &(TapePlan){1 << 20, 0, 1 << 16}, &e),
+            e);
+    Tensor *x = stack(&t, &first, tensor_of(&t, values, POSITIONS, DIM), NULL, &context);
+    ck_assert_ptr_nonnull(x->beside);
+    const Tensor *y = stack(&t, &second, x, NULL, &context), *z = stack(&t, &second, concat(&t, &x, 1), NULL, &context);
+    ck_assert_mem_eq(y->data, z->data, sizeof values);
+    tape_close(&t);
+    weights_close(&w);
+    k->close(s);
+    stack_close(&first);
+    stack_close(&second);
+    parameters_close(&p);
+}
+
 /* ---- which go together, and what they begin with */
 
 START_TEST(only_a_dot_product_goes_with_fused_attention)
@@ -365,6 +405,7 @@ int main(int argc, char **argv)
         TEST_LOOP(the_gradient_is_that_of_central_differences, SCORES),
         TEST_LOOP(backends_and_types_agree, SCORES),
         TEST_LOOP(fused_attention_knows_both_dot_products, 2),
+        TEST(a_stack_begins_without_the_scores_that_another_has_left),
         TEST(only_a_dot_product_goes_with_fused_attention),
         TEST(what_does_not_go_together_is_refused),
         TEST(parameters_of_a_score_are_named_and_drawn_as_linear_maps),
