@@ -34,7 +34,7 @@ void parity_open(ParityFixture *s, const ParityKind *kind, const char *name, con
                  const Training *training);
 void parity_close(ParityFixture *s, const ParityKind *kind);
 
-/* Step 1 of what was opened: losses, and every gradient; before it the logits, if the fixture has them. */
+/* Step 1 of what was opened: losses, and every gradient; before it the logits, or as many as the fixture has. */
 void parity_step(ParityFixture *s, const Tolerance *by);
 
 /* The same of tests/fixtures/NAME.safetensors on each backend of a type, fused and composed; and twenty steps of Adam. */

@@ -191,8 +191,10 @@ double *trainer_fixture_logits(TrainerFixture *t, const Batch *b)
     Pass p;
     Error e;
     DeviceRows rows;
+    BatchSize size = b->size;
+    size.before = t->task.before;
     pass_open(&p, t);
-    ck_done(device_rows_open(&rows, p.k, &b->size, &e), e);
+    ck_done(device_rows_open(&rows, p.k, &size, &e), e);
     device_rows_upload(&rows, p.stream, b, 0, b->side[0].rows);
     double *values = pass_reals(&p, t->network.logits(t->network.model, &p.tape, rows.rows));
     device_rows_close(&rows);

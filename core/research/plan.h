@@ -36,8 +36,8 @@ typedef struct Plan {
     const char **varied; /* [varied_count] names of the options in which groups differ */
     size_t varied_count;
     const char **usual; /* [varied_count] their values above all rows; NULL: none there, or several */
-    char *text;  /* what options point into */
-    char **made; /* [made_count] values that are not in the text */
+    char *text;         /* what options point into */
+    char **made;        /* [made_count] values that are not in the text */
     size_t capacity, varied_capacity, usual_capacity, made_count, made_capacity;
 } Plan;
 

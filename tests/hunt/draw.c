@@ -71,7 +71,6 @@ static size_t how_many_inputs(Draw *d, What what)
     }
 }
 
-/* Not `top`: what it keeps may change with the last bit of a score. */
 static void draw_weights(Op *op, bool ordered, Random *own)
 {
     op->weights.cap = chance(own, 0.2) ? 1.5 : 0;
@@ -95,6 +94,15 @@ static void draw_span(Draw *d, Op *op, bool ordered, const Random *own)
     op->weights.cap = 0;
     op->distances.span_ramp = 2.25;
     op->distances.reach = op->distances.kind ? op->distances.reach : below(&r, 5);
+}
+
+/* Later options, whose draws leave others as they were. Which scores are the largest may change with the last bit of one. */
+static void draw_scores(const Draw *d, Op *op)
+{
+    Random own = {.seed = d->s.seed, .drawn = ((d->r.drawn + 1) << 32) + (1ull << 29)};
+    const bool dot = !op->composed || op->weights.memory;
+    op->score = chance(&own, 0.4) ? (Score)below(&own, dot ? SCORE_DOT + 1 : SCORE_ADDITIVE + 1) : SCORE_SCALED_DOT;
+    op->weights.top = op->composed && !d->taste.smooth && chance(&own, 0.4) ? 1 + below(&own, 3) : 0;
 }
 
 static void draw_attention(Draw *d, Op *op)
@@ -128,6 +136,7 @@ static void draw_attention(Draw *d, Op *op)
     }
     draw_weights(op, ordered, &own);
     draw_span(d, op, ordered, &own);
+    draw_scores(d, op);
     size_t memory = d->taste.memory      ? pick(d, SIDE_1, op->columns)
                     : chance(&d->r, 0.5) ? pick(d, -1, op->columns)
                                          : OPS;
@@ -146,9 +155,36 @@ static void draw_recurrence(const Draw *d, Op *op, Random *own)
 {
     op->guided = false;
     op->recurrent = !d->taste.orderless && !d->taste.memory && op->domain == SIDE_0 && op->norm != NORM_RESIDUAL &&
-                    !op->macaron && !op->again && chance(own, 0.3);
+                    !op->macaron && !op->again && !sketch_magnifies(op) && chance(own, 0.3);
+    op->depth = op->recurrent ? 2 : 0;
     if (op->recurrent)
         op->offsets = op->lengths = false, op->block = op->pattern == PATTERN_LISTS ? 0 : op->block;
+}
+
+static void draw_experts(const Draw *d, Op *op, Random *own)
+{
+    op->chosen = d->taste.smooth ? op->experts : op->experts ? 1 + below(own, op->experts) : 0;
+    op->even_load = op->experts && chance(own, 0.5);
+}
+
+/* Blocks in a chain, which lists of keys are not handed on to. */
+static void draw_stack(const Draw *d, Op *op)
+{
+    Random own = {.seed = d->s.seed, .drawn = ((d->r.drawn + 1) << 32) + (1ull << 28)};
+    op->branch_rate = !d->taste.still && chance(&own, 0.15) ? 0.25 : 0;
+    op->ff_rate = !d->taste.still && chance(&own, 0.15) ? 0.25 : 0;
+    draw_experts(d, op, &own);
+    op->every_other = chance(&own, 0.3);
+    if (op->recurrent || sketch_magnifies(op) || !chance(&own, 0.5))
+        return;
+    op->block = op->pattern == PATTERN_LISTS ? 0 : op->block;
+    op->depth = 1 + below(&own, 3);
+    op->loops = op->depth < 3 ? 1 + below(&own, 2) : 1;
+    op->skip = (Skip)below(&own, SKIP_UNET + 1);
+    op->value_residual = chance(&own, 0.4);
+    op->embedding_norm = chance(&own, 0.3);
+    if (op->distances.kind == DISTANCE_BUCKETS)
+        op->distances.kind = DISTANCE_T5;
 }
 
 static NormKind some_norm(Draw *d)
@@ -225,6 +261,7 @@ static void draw_fields(Draw *d, Op *op)
         op->experts = chance(&own, 0.3) ? 2 + below(&own, 2) : 0;
         op->function = d->taste.smooth ? ACTIVATION_GELU : ACTIVATION_RELU;
         draw_recurrence(d, op, &own);
+        draw_stack(d, op);
         break;
     case LOSS:
         op->columns = 1 + below(r, 9);
@@ -233,6 +270,7 @@ static void draw_fields(Draw *d, Op *op)
         op->again = chance(r, 0.2);
         own = (Random){.seed = d->s.seed, .drawn = (r->drawn + 1) << 32};
         op->agree = chance(&own, 0.3);
+        op->z = chance(&own, 0.2) ? 0.02 : 0;
         break;
     default: break;
     }
@@ -327,6 +365,7 @@ static bool draw_op(Draw *d, What what)
     if (!suits(d, what) || !draw_inputs(d, &op, how_many_inputs(d, what)))
         return false;
     draw_fields(d, &op);
+    op.norm_kind = sketch_jumps(&op) ? NORM_RMS : op.norm_kind;
     if (!draw_places(d, &op))
         return false;
     if (d->taste.memory && op.domain == SIDE_1 && (op.what == GATHER || op.what == LOSS))

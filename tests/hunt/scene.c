@@ -60,7 +60,7 @@ static void add_embedding(Scene *c, size_t k)
                           .dim = op->columns,
                           .positions = op->positions,
                           .tied = is_tied(c->s, k),
-                          .scale = 1.5,
+                          .scale = 1.4, /* so that a position's vector is not just the opposite of a word's */
                           .dropout = op->rate};
     Name table, positions;
     c->module[k].embedding = embedding_new(&c->parameters, &o, named(table, op, "table"),
@@ -77,9 +77,11 @@ static AttentionOptions attention_options(const Op *op, size_t dim)
                               .bias = op->bias,
                               .cross = op->cross,
                               .composed = op->composed,
+                              .score = op->score,
                               .weights = op->weights,
                               .sink = op->sink,
                               .gate = op->value_gate,
+                              .value_residual = op->value_residual,
                               .dropout = op->rate,
                               .distances = op->distances};
 }
@@ -92,18 +94,37 @@ static Parameter *constants_new(Parameters *p, const Op *op)
     return table;
 }
 
-static void add_recurrent(Parameters *p, Module *m, const Op *op, const BlockOptions *block)
+static void add_stack(Parameters *p, Module *m, const Op *op, const BlockOptions *block)
 {
     Name blocks, norm;
     const KeyMask mask = {op->window, op->sinks, op->pattern, op->pattern ? op->block : 0, op->stride * op->block};
-    m->constant = constants_new(p, op);
+    if (op->recurrent)
+        m->constant = constants_new(p, op);
     m->stack = stack_new(p, &(StackOptions){.block = *block,
-                                            .depth = 2,
+                                            .depth = op->depth,
+                                            .loops = op->loops,
                                             .key_mask = mask,
+                                            .window_pattern = op->every_other ? "SL" : NULL,
+                                            .residual_scores = op->again,
+                                            .embedding_norm = op->embedding_norm,
+                                            .skip = op->skip,
                                             .blocks = named(blocks, op, "block"),
                                             .norm = named(norm, op, "norm")});
 }
 
+/* Whether a loss depends on the value of operation k. */
+static bool counts(const Sketch *s, size_t k)
+{
+    bool needed[OPS] = {0};
+    for (size_t i = s->count; i-- > k;) {
+        needed[i] |= s->op[i].what == LOSS;
+        for (size_t n = 0; needed[i] && n < s->op[i].inputs; n++)
+            needed[s->op[i].input[n]] = true;
+    }
+    return needed[k];
+}
+
+/* A load loss only where the result is needed: without its gradient a segment is not computed again. */
 static void add_module(Scene *c, size_t k)
 {
     const Op *op = &c->s->op[k];
@@ -114,17 +135,19 @@ static void add_module(Scene *c, size_t k)
     attention.rotary = (RotaryOptions){.context = op->rotary ? 2 * LENGTH + LONGER : 0,
                                        .share = op->name % 2 ? 0.5 : 0},
     attention.qk_norm = op->qk_norm, attention.qk_cosine = op->qk_cosine;
-    attention.dim = op->norm == NORM_RESIDUAL ? in / 2 : in;
+    attention.dim = sketch_has_two_streams(op) ? in / 2 : in;
     BlockOptions block = {.attention = attention,
                           .ff = 5,
                           .activation = op->function,
                           .norm = op->norm,
                           .norm_kind = op->norm_kind,
                           .gate = op->gate,
-                          .experts = {.count = op->experts, .chosen = op->experts},
+                          .experts = {op->experts, op->chosen, op->even_load && counts(c->s, k) ? 0.3 : 0},
                           .macaron = op->macaron,
                           .deep_alpha = op->norm == NORM_DEEP ? 1.5 : 0,
-                          .dropout = op->rate};
+                          .dropout = op->rate,
+                          .branch_dropout = op->branch_rate,
+                          .ff_dropout = op->ff_rate};
     Name name;
     p->side = (uint32_t)op->domain;
     p->bias_free = op->bias_free;
@@ -139,8 +162,8 @@ static void add_module(Scene *c, size_t k)
     case ADD_NORM: m->norm = norm_new(p, op->norm_kind, in, named(name, op, "norm")); break;
     case ATTENTION: m->attention = attention_new(p, &attention, named(name, op, "attention")); break;
     case BLOCK:
-        if (op->recurrent)
-            add_recurrent(p, m, op, &block);
+        if (op->depth)
+            add_stack(p, m, op, &block);
         else
             m->block = block_new(p, &block, named(name, op, "block"));
         break;
@@ -168,7 +191,7 @@ void scene_open(Scene *c, const Sketch *s)
 void scene_close(Scene *c)
 {
     for (size_t k = 0; k < c->s->count; k++)
-        if (c->s->op[k].shares < 0 && c->s->op[k].recurrent)
+        if (c->s->op[k].shares < 0 && c->s->op[k].depth)
             stack_close(&c->module[k].stack);
     parameters_close(&c->parameters);
 }
@@ -253,12 +276,12 @@ static void lose(Tape *t, const Play *p, size_t k, Tensor *x)
 {
     const Op *op = &p->c->s->op[k];
     Tensor *logits = linear_logits(t, &p->c->module[k].linear, x);
-    keep_losses(t, p, k, 0, cross_entropy(t, logits, p->g->lists[k].targets[0], op->smoothing, op->which));
+    keep_losses(t, p, k, 0, cross_entropy_z(t, logits, p->g->lists[k].targets[0], op->smoothing, op->z, op->which));
     if (op->again)
         keep_losses(t, p, k, 1, cross_entropy(t, logits, p->g->lists[k].targets[1], 0, 1 - op->which));
     if (op->agree)
         once_more(t, logits, bent_logits, &(Bent){&p->c->module[k].linear, x}, NULL, p->g->lists[k].targets[0],
-                  op->smoothing, 0, 0.5);
+                  op->smoothing, op->z, 0.5);
 }
 
 static Tensor *split(Tape *t, const Play *p, size_t k, Tensor *x)
@@ -295,25 +318,21 @@ static Tensor *constants(Tape *t, const Play *p, size_t k, Domain domain)
     return gather(t, tape_outside(t, numbers, VOCABULARY + REGISTERS, table->shape[1]), rows->ids, rows->positions);
 }
 
-/* again: over what it has made, with the scores that it has left */
-static Tensor *run_block(Tape *t, const Block *b, Tensor *x, Attend how, const Rows *rows, bool again)
+/* A stack; or a block alone and (again) once more over what it has made, with the scores that it has left. */
+static Tensor *run_block(Tape *t, const Play *p, size_t k, Tensor *x, Attend how)
 {
-    AttentionContext context = {.self_mask = how, .position = rows->position, .residual_scores = again};
-    Tensor *y = block(t, b, x, NULL, &context);
+    const Op *op = &p->c->s->op[k];
+    const Module *m = &p->c->module[k];
+    const Rows *rows = &p->g->rows[op->domain];
+    AttentionContext context = {.self_mask = how, .position = rows->position};
+    if (op->recurrent)
+        return stack_recurrent(t, &m->stack, x, constants(t, p, k, SIDE_1), rows, &p->g->rows[SIDE_1]);
+    if (op->depth)
+        return stack(t, &m->stack, x, NULL, &context);
+    context.residual_scores = op->again;
+    Tensor *y = block(t, &m->block, x, NULL, &context);
     context.self_scores = y->beside;
-    return again ? block(t, b, y, NULL, &context) : y;
-}
-
-/* Whether a loss depends on the value of operation k. */
-static bool counts(const Sketch *s, size_t k)
-{
-    bool needed[OPS] = {0};
-    for (size_t i = s->count; i-- > k;) {
-        needed[i] |= s->op[i].what == LOSS;
-        for (size_t n = 0; needed[i] && n < s->op[i].inputs; n++)
-            needed[s->op[i].input[n]] = true;
-    }
-    return needed[k];
+    return op->again ? block(t, &m->block, y, NULL, &context) : y;
 }
 
 /* Guided only where its result is needed: a part of its queries alone would have a gradient. */
@@ -353,10 +372,7 @@ static Tensor *run_op(Tape *t, const Play *p, size_t k, Tensor *const *value)
     case TURN: return transpose(t, activate(t, transpose(t, x[0]), ACTIVATION_TANH));
     case PRODUCT: return products(t, op, x[0], x[1], x[2]);
     case ATTENTION: return attention(t, p, k, x[0], x[1], &how);
-    case BLOCK:
-        if (op->recurrent)
-            return stack_recurrent(t, &m->stack, x[0], constants(t, p, k, SIDE_1), rows, &p->g->rows[SIDE_1]);
-        return run_block(t, &m->block, x[0], how, rows, op->again);
+    case BLOCK: return run_block(t, p, k, x[0], how);
     case LOSS: lose(t, p, k, x[0]); break;
     case WHATS: break;
     }

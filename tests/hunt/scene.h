@@ -6,7 +6,6 @@
 #ifndef TESTS_HUNT_SCENE_H
 #define TESTS_HUNT_SCENE_H
 
-#include "core/nn/stack.h"
 #include "tests/hunt/sketch.h"
 
 enum { LOSSES_ALL = OPS * 2 * SKETCH_ROWS * LENGTH };
@@ -17,7 +16,7 @@ typedef struct Module {
     Norm norm;
     Attention attention;
     Block block;
-    Stack stack; /* a recurrent BLOCK's */
+    Stack stack; /* of a BLOCK with a depth */
     Parameter *constant;
 } Module;
 

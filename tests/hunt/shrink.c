@@ -3,6 +3,7 @@
 #include "tests/hunt/judge.h"
 
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,51 +84,105 @@ static void uncompose(Op *op)
 {
     op->composed = op->again = false;
     op->weights = (WeightOptions){.cap = op->weights.cap}; /* all that fused attention knows */
+    op->score = SCORE_SCALED_DOT;
+}
+
+/* A block alone, which has no values or scores of others. */
+static void unstack(Op *op)
+{
+    op->depth = op->loops = 0, op->skip = SKIP_NONE;
+    op->value_residual = op->embedding_norm = op->every_other = op->recurrent = op->again = false;
+}
+
+/* What an operation can do without: it becomes 0. */
+#define PART(field)                                                                                                    \
+    {                                                                                                                  \
+        offsetof(Op, field), sizeof(((Op *)0)->field)                                                                  \
+    }
+static const struct {
+    size_t at, size;
+} parts[] = {PART(segment),
+             PART(distances),
+             PART(block),
+             PART(window),
+             PART(sinks),
+             PART(causal),
+             PART(offsets),
+             PART(lengths),
+             PART(bias),
+             PART(relu),
+             PART(smoothing),
+             PART(z),
+             PART(again),
+             PART(agree),
+             PART(positions),
+             PART(across),
+             PART(first),
+             PART(kv_heads),
+             PART(gate),
+             PART(rotary),
+             PART(bias_free),
+             PART(qk_cosine),
+             PART(macaron),
+             PART(sink),
+             PART(value_gate),
+             PART(guided),
+             PART(score),
+             PART(weights.cap),
+             PART(weights.top),
+             PART(weights.talking),
+             PART(experts),
+             PART(even_load),
+             PART(branch_rate),
+             PART(ff_rate),
+             PART(skip),
+             PART(loops),
+             PART(every_other),
+             PART(value_residual),
+             PART(embedding_norm),
+             PART(recurrent),
+             PART(weights.sigmoid),
+             PART(weights.memory)};
+#undef PART
+enum { PARTS = sizeof parts / sizeof *parts };
+
+static bool leave_out(Op *op, size_t at, size_t size)
+{
+    static const Op none = {.what = EMBED}; /* which is 0, as all else */
+    char *part = (char *)op + at;
+    if (!memcmp(part, (const char *)&none + at, size))
+        return false;
+    memset(part, 0, size);
+    return true;
 }
 
 /* One thing less in operation k, number `which`; false: it had none. */
 static bool simplify(Op *op, size_t which)
 {
-    switch (which) {
+    if (which < PARTS)
+        return leave_out(op, parts[which].at, parts[which].size);
+    switch (which - PARTS) {
     case 0: return op->what != DROP && op->rate > 0 ? op->rate = 0, true : false;
     case 1: return op->shares >= 0 && op->what != LOSS ? op->shares = -1, true : false;
-    case 2: return op->segment ? op->segment = 0, true : false;
-    case 3:
-        return op->distances.kind || op->distances.span_ramp > 0 ? op->distances = (DistanceOptions){0}, true : false;
-    case 4: return op->block ? op->block = 0, true : false;
-    case 5: return op->window ? op->window = 0, true : false;
-    case 6: return op->causal ? op->causal = false, true : false;
-    case 7: return op->offsets ? op->offsets = false, true : false;
-    case 8: return op->lengths ? op->lengths = false, true : false;
-    case 9: return op->composed ? uncompose(op), true : false;
-    case 10: return op->heads > 1 ? op->heads = 1, op->kv_heads = 0, true : false;
-    case 11: return op->key_size > 1 ? op->key_size = 1, op->rotary = op->qk_norm = op->qk_cosine = false, true : false;
-    case 12: return op->value_size > 1 ? op->value_size = 1, true : false;
-    case 13: return op->bias ? op->bias = false, true : false;
-    case 14: return op->relu ? op->relu = false, true : false;
-    case 15: return op->smoothing > 0 ? op->smoothing = 0, true : false;
-    case 16: return op->again ? op->again = false, true : op->agree ? op->agree = false, true : false;
-    case 17: return op->positions ? op->positions = POSITIONS_NONE, true : false;
-    case 18: return op->across ? op->across = false, true : false;
-    case 19: return chooses_domain(op) && op->domain != SIDE_0 ? op->domain = SIDE_0, true : false;
-    case 20: return chooses_columns(op) && op->columns > 1 ? op->columns = 1, true : false;
-    case 21: return chooses_columns(op) && op->columns > 4 ? op->columns = 4, true : false;
-    case 22: return op->first ? op->first = 0, true : false;
-    case 23: return gives_up_an_input(op);
-    case 24: return op->kv_heads ? op->kv_heads = 0, true : false;
-    case 25: return op->gate ? op->gate = false, true : false;
-    case 26: return op->rotary ? op->rotary = false, true : false;
-    case 27: return op->qk_norm ? op->qk_norm = op->qk_cosine = false, true : false;
-    case 28: return op->norm > NORM_PRE ? op->norm = NORM_PRE, true : false;
-    case 29: return op->bias_free ? op->bias_free = false, true : false;
-    case 30: return op->qk_cosine ? op->qk_cosine = false, true : false;
-    case 31: return op->macaron ? op->macaron = false, true : false;
-    case 32: return op->norm_kind >= NORM_SCALE ? op->norm_kind = NORM_RMS, true : false;
+    case 2: return op->composed ? uncompose(op), true : false;
+    case 3: return op->heads > 1 ? op->heads = 1, op->kv_heads = 0, true : false;
+    case 4: return op->key_size > 1 ? op->key_size = 1, op->rotary = op->qk_norm = op->qk_cosine = false, true : false;
+    case 5: return op->value_size > 1 ? op->value_size = 1, true : false;
+    case 6: return chooses_domain(op) && op->domain != SIDE_0 ? op->domain = SIDE_0, true : false;
+    case 7: return chooses_columns(op) && op->columns > 1 ? op->columns = 1, true : false;
+    case 8: return chooses_columns(op) && op->columns > 4 ? op->columns = 4, true : false;
+    case 9: return gives_up_an_input(op);
+    case 10: return op->qk_norm ? op->qk_norm = op->qk_cosine = false, true : false;
+    case 11: return op->norm > NORM_PRE ? op->norm = NORM_PRE, true : false;
+    case 12: return op->norm_kind >= NORM_SCALE ? op->norm_kind = NORM_RMS, true : false;
+    case 13: return op->depth > 1 && !op->recurrent ? op->depth--, true : false;
+    case 14: return op->depth ? unstack(op), true : false;
+    case 15: return op->chosen < op->experts ? op->chosen = op->experts, true : false;
     default: return false;
     }
 }
 
-enum { THINGS = 33 };
+enum { THINGS = PARTS + 16 };
 
 /* One position less, or one row. */
 static bool shorten(Sketch *s, size_t which)

@@ -21,21 +21,37 @@ bool sketch_smooth(const Sketch *s)
     for (size_t k = 0; k < s->count; k++) {
         const Op *op = &s->op[k];
         bool relu = (op->what == ACTIVATE || op->what == BLOCK) && op->function == ACTIVATION_RELU;
-        if (op->relu || relu || (op->what == POOL && op->pooling == POOLING_MAX))
+        bool chooses = op->weights.top || op->chosen < op->experts;
+        if (op->relu || relu || chooses || (op->what == POOL && op->pooling == POOLING_MAX))
             return false;
     }
     return true;
 }
 
-bool sketch_narrow(const Sketch *s)
+bool sketch_has_two_streams(const Op *op) { return op->norm == NORM_RESIDUAL && !op->depth; }
+
+static size_t normed_columns(const Op *op)
+{
+    const bool norms = op->what == NORM || op->what == ADD_NORM || op->what == BLOCK;
+    return !norms ? 0 : op->what == BLOCK && sketch_has_two_streams(op) ? op->columns / 2 : op->columns;
+}
+
+bool sketch_magnifies(const Op *op)
 {
     enum { FEW = 4 };
-    for (size_t k = 0; k < s->count; k++) {
-        const Op *op = &s->op[k];
-        size_t of = op->what == BLOCK && op->norm == NORM_RESIDUAL ? op->columns / 2 : op->columns;
-        if ((op->what == NORM || op->what == ADD_NORM || op->what == BLOCK) && of < FEW)
+    return normed_columns(op) > 0 && normed_columns(op) < FEW;
+}
+
+bool sketch_jumps(const Op *op)
+{
+    return (op->norm_kind == NORM_SCALE && normed_columns(op) == 1) || (op->depth && sketch_magnifies(op));
+}
+
+bool sketch_narrow(const Sketch *s)
+{
+    for (size_t k = 0; k < s->count; k++)
+        if (sketch_magnifies(&s->op[k]))
             return true;
-    }
     return false;
 }
 
@@ -107,7 +123,7 @@ static bool fit(const Sketch *s, Op *op)
         return x[1]->columns == x[0]->columns && x[1]->domain == x[2]->domain && x[0]->columns % op->heads == 0 &&
                op->columns % op->heads == 0;
     case POOL: op->columns = x[0]->columns; return x[0]->domain != POOLED;
-    case BLOCK: op->columns = x[0]->columns; return op->norm != NORM_RESIDUAL || op->columns % 2 == 0;
+    case BLOCK: op->columns = x[0]->columns; return !sketch_has_two_streams(op) || op->columns % 2 == 0;
     case ATTENTION: op->columns = x[0]->columns; return op->inputs < 2 || x[1]->columns == op->columns;
     default: op->columns = x[0]->columns; return true;
     }
@@ -117,7 +133,7 @@ bool sketch_fit(Sketch *s)
 {
     for (size_t k = 0; k < s->count; k++) {
         Op *op = &s->op[k];
-        if (!fit(s, op))
+        if (!fit(s, op) || sketch_jumps(op))
             return false;
         if (op->shares >= 0 && !sketch_may_share(s, op, &s->op[op->shares]))
             op->shares = -1;
@@ -197,6 +213,10 @@ static void say_attention(Text *t, const Op *op)
         say(t, " cap %g", op->weights.cap);
     if (op->weights.memory)
         say(t, " memory %zu", op->weights.memory);
+    if (op->weights.top)
+        say(t, " top %zu", op->weights.top);
+    if (op->score)
+        say(t, " %s", score_name(op->score));
     say(t, "%s%s%s%s", op->weights.talking ? " talking" : "", op->weights.sigmoid ? " sigmoid" : "",
         op->sink ? " sink" : "", op->value_gate ? " value gate" : "");
     if (op->guided)
@@ -215,6 +235,7 @@ static void say_fields(Text *t, const Op *op)
     static const char *const kinds[] = {"", " rms", " rms without gain", " scale", " tanh"};
     static const char *const poolings[] = {"first", "mean", "max"};
     static const char *const positions[] = {"", " learned positions", " sinusoids"};
+    static const char *const skips[] = {"", " x0", " unet"};
     switch (op->what) {
     case EMBED: say(t, "%s", positions[op->positions]); break;
     case LINEAR: say(t, "%s%s", op->bias ? " bias" : "", op->relu ? " relu" : ""); break;
@@ -230,15 +251,20 @@ static void say_fields(Text *t, const Op *op)
     case BLOCK:
         say(t, " %s-norm%s %s%s%s%s%s%s%s%s", places[op->norm], kinds[op->norm_kind], functions[op->function],
             op->gate ? " gate" : "", op->rotary ? " rotary" : "", op->qk_norm ? " qk-norm" : "",
-            op->qk_cosine ? " cosine" : "", op->macaron ? " macaron" : "", op->again ? " twice, residual scores" : "",
+            op->qk_cosine ? " cosine" : "", op->macaron ? " macaron" : "", op->again ? " residual scores" : "",
             op->bias_free ? " no biases" : "");
-        say(t, "%s", op->recurrent ? " recurrent" : "");
+        if (op->depth)
+            say(t, " %zu times %zu%s%s%s%s%s", op->loops, op->depth, skips[op->skip],
+                op->value_residual ? " value residual" : "", op->embedding_norm ? " embedding norm" : "",
+                op->every_other ? " every other masked" : "", op->recurrent ? " recurrent" : "");
         if (op->experts)
-            say(t, " %zu experts", op->experts);
+            say(t, " %zu of %zu experts%s", op->chosen, op->experts, op->even_load ? " evenly" : "");
+        if (op->branch_rate > 0 || op->ff_rate > 0)
+            say(t, " drops branches %g, inside %g", op->branch_rate, op->ff_rate);
         say_attention(t, op);
         break;
     case LOSS:
-        say(t, " %zu smoothing %g%s%s", op->which, op->smoothing, op->again ? " twice" : "",
+        say(t, " %zu smoothing %g z %g%s%s", op->which, op->smoothing, op->z, op->again ? " twice" : "",
             op->agree ? " and agreement" : "");
         break;
     default: break;

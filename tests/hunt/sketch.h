@@ -7,8 +7,8 @@
 #ifndef TESTS_HUNT_SKETCH_H
 #define TESTS_HUNT_SKETCH_H
 
-#include "core/nn/block.h"
 #include "core/nn/embedding.h"
+#include "core/nn/stack.h"
 #include "tests/chance.h"
 
 enum {
@@ -63,9 +63,10 @@ typedef struct Op {
     Pooling pooling;
     bool bias, relu;  /* LINEAR */
     bool across;      /* GATHER: from any position, not the own row's */
-    bool again;       /* SPLIT: one part twice; LOSS: two of the same logits; BLOCK: with its own scores again */
+    bool again;       /* SPLIT: one part twice; LOSS: two of the same logits; BLOCK: with scores of one before */
     size_t first;     /* SLICE */
     double smoothing; /* LOSS */
+    double z;         /* LOSS: of the squared log of the sum of powers */
     bool agree;       /* LOSS: with the logits of its input's tanh, as R-Drop has it */
     size_t which;     /* LOSS: of StepState's */
     Positions positions;
@@ -73,6 +74,7 @@ typedef struct Op {
     bool cross, composed, causal, lengths, offsets;
     size_t window, block, sinks, stride; /* stride: in blocks; of pattern */
     Pattern pattern;
+    Score score;
     WeightOptions weights;
     bool sink, value_gate;
     bool guided; /* ATTENTION: a head is told where to look, which is a loss; `which` says of which */
@@ -80,8 +82,13 @@ typedef struct Op {
     NormPlacement norm;
     NormKind norm_kind;                                        /* NORM, ADD_NORM, BLOCK */
     bool gate, rotary, qk_norm, qk_cosine, macaron, bias_free; /* BLOCK */
-    bool recurrent; /* BLOCK: two of them, which also see what they make of constants of SIDE_1, before each row */
-    size_t experts; /* BLOCK; all are chosen: no choice that rounding changes */
+    size_t experts, chosen;                                    /* BLOCK */
+    bool even_load;                                            /* BLOCK: experts have a load loss */
+    double branch_rate, ff_rate;                               /* BLOCK: dropout of whole branches; inside ff */
+    size_t depth, loops; /* BLOCK: how many blocks a stack has, and how often it runs; 0: no stack */
+    Skip skip;           /* BLOCK: of a stack, as what follows */
+    bool value_residual, embedding_norm, every_other; /* every_other: block's mask hides no key */
+    bool recurrent; /* BLOCK: it also sees what it makes of constants of SIDE_1, before each row */
 } Op;
 
 typedef struct Sketch {
@@ -95,7 +102,7 @@ typedef struct Sketch {
 
 /* What kind of network is drawn. */
 typedef struct Taste {
-    bool smooth;    /* it has a derivative everywhere: no ReLU, no largest of a row */
+    bool smooth;    /* it has a derivative everywhere: no ReLU, no largest of a row, nothing is chosen */
     bool still;     /* no dropout */
     bool rowwise;   /* no position sees another row, and none is of no row */
     bool orderless; /* the order of positions in a row does not matter */
@@ -105,7 +112,15 @@ typedef struct Taste {
 Sketch sketch_draw(uint32_t seed, const Taste *taste);
 Taste sketch_taste(uint32_t seed); /* the hunt's: every other network is smooth */
 bool sketch_smooth(const Sketch *s);
-bool sketch_narrow(const Sketch *s); /* it has a norm of so few columns that it magnifies rounding */
+bool sketch_narrow(const Sketch *s); /* it has an operation that magnifies rounding */
+
+/* A BLOCK alone whose columns are x and, beside it, the sum that ResiDual keeps (a stack makes them itself). */
+bool sketch_has_two_streams(const Op *op);
+
+/* A norm of so few columns magnifies rounding, and many of them in a stack so much that nothing can be compared. A scale
+ * norm of one column leaves a sign, which jumps. */
+bool sketch_magnifies(const Op *op);
+bool sketch_jumps(const Op *op); /* what no network is to have */
 
 /* May one have the parameters of another? */
 bool sketch_may_share(const Sketch *s, const Op *op, const Op *with);

@@ -181,7 +181,8 @@ START_TEST(a_longer_memory_of_which_no_more_is_valid_gives_the_same_losses_and_g
 static bool has_one_way(const Op *op)
 {
     const WeightOptions *w = &op->weights;
-    return op->sink || w->talking || w->top || w->sigmoid || w->memory || (op->what == BLOCK && op->again);
+    return !score_is_dot(op->score) || op->sink || w->talking || w->top || w->sigmoid || w->memory ||
+           (op->what == BLOCK && op->again);
 }
 
 /* Fused attention composed, and the other way round. */

@@ -189,6 +189,18 @@ START_TEST(the_one_class_has_its_share_wherever_it_ranks)
     case_free(&c);
 }
 
+START_TEST(the_one_class_has_no_share_where_none_can_be_chosen)
+{
+    Choosing a;
+    Case c = choices_case(&a, 2, 9, 1, 3);
+    for (size_t j = 0; j < 9; j++)
+        *element(&c.tensor[LOGITS], 0, j) = NAN, *element(&c.tensor[LOGITS], 1, j) = -INFINITY;
+    EACH_BACKEND(r, &c)
+        for (size_t i = 0; i < 2; i++)
+            ck_assert(result_at(&c, &r, ONE, i, 0) == -INFINITY);
+    case_free(&c);
+}
+
 START_TEST(the_same_bits_with_any_team)
 {
     Choosing a;
@@ -197,9 +209,11 @@ START_TEST(the_same_bits_with_any_team)
 
 int main(int argc, char **argv)
 {
-    static const Test tests[] = {
-        TEST_LOOP(the_likeliest_come_in_order_and_of_equal_ones_the_first, 16),
-        TEST_LOOP(neighbours_can_be_the_likeliest, 4), TEST(what_is_no_number_cannot_be_chosen),
-        TEST(the_one_class_has_its_share_wherever_it_ranks), TEST(the_same_bits_with_any_team)};
+    static const Test tests[] = {TEST_LOOP(the_likeliest_come_in_order_and_of_equal_ones_the_first, 16),
+                                 TEST_LOOP(neighbours_can_be_the_likeliest, 4),
+                                 TEST(what_is_no_number_cannot_be_chosen),
+                                 TEST(the_one_class_has_its_share_wherever_it_ranks),
+                                 TEST(the_one_class_has_no_share_where_none_can_be_chosen),
+                                 TEST(the_same_bits_with_any_team)};
     return suite_run("kernels/choices", tests, sizeof tests / sizeof *tests, argc, argv);
 }

@@ -111,6 +111,26 @@ START_TEST(a_span_is_kept_within_0_and_all_distances)
     }
 }
 
+/* A span of 0, with which training begins, has a corner at its own position. */
+START_TEST(a_head_beyond_0_and_all_distances_takes_no_gradient_from_its_neighbours)
+{
+    static const double z[] = {0.45, 1.5, 0, -0.5};
+    const Shape p = {.distances = 9, .heads = 4, .ramp = 2};
+    Case c = span_case(&p, 2);
+    tensor_fill(&c.tensor[DZ], 0);
+    for (size_t h = 0; h < 4; h++)
+        *element(&c.tensor[Z], 0, h) = z[h];
+    Result f64 = case_run(&c, &plain_f64, NUMBER_F64);
+    EACH_BACKEND(r, &c)
+        for (size_t h = 0; h < 4; h++) {
+            const double found = result_at(&c, &r, DZ, 0, h), wanted = result_at(&c, &f64, DZ, 0, h);
+            ck_assert((found != 0) == (h % 2 == 0));
+            ck_assert(fabs(found - wanted) <= 1e-4 * fabs(wanted));
+        }
+    result_free(&f64);
+    case_free(&c);
+}
+
 /* It pulls a span to 0 from both sides. */
 START_TEST(the_penalty_counts_in_the_first_micro_batch_alone)
 {
@@ -131,9 +151,11 @@ START_TEST(the_penalty_counts_in_the_first_micro_batch_alone)
 
 int main(int argc, char **argv)
 {
-    static const Test tests[] = {TEST_LOOP(every_backend_agrees_with_f64, 60), TEST_LOOP(gradients_are_slopes, 24),
+    static const Test tests[] = {TEST_LOOP(every_backend_agrees_with_f64, 60),
+                                 TEST_LOOP(gradients_are_slopes, 24),
                                  TEST(a_weight_is_whole_within_the_span_and_nothing_beyond_its_ramp),
                                  TEST(a_span_is_kept_within_0_and_all_distances),
+                                 TEST(a_head_beyond_0_and_all_distances_takes_no_gradient_from_its_neighbours),
                                  TEST(the_penalty_counts_in_the_first_micro_batch_alone)};
     return suite_run("kernels/span", tests, sizeof tests / sizeof *tests, argc, argv);
 }

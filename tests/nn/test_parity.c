@@ -1,4 +1,4 @@
-/* Whole networks against PyTorch in double: losses, every gradient, twenty steps of Adam; see tests/fixtures. */
+/* Whole networks against PyTorch in double: logits, losses, every gradient, twenty steps of Adam; see tests/fixtures. */
 #include "base/memory.h"
 #include "tests/nn/encdec.h"
 #include "tests/nn/networks.h"

@@ -47,7 +47,8 @@ START_TEST(pairs_of_a_head_are_rotated_by_their_angles)
     } cases[] = {{{.context = CONTEXT}, SIZE, 10000, 1},
                  {{.context = CONTEXT, .base = 500, .share = 0.7, .stretch = 3}, 4, 500, 3},
                  {{.context = CONTEXT, .stretch = 8, .ntk = true}, SIZE, 10000 * 22.627416997969522, 1},
-                 {{.context = CONTEXT, .share = 0.1}, 2, 10000, 1}};
+                 {{.context = CONTEXT, .share = 0.1}, 2, 10000, 1},
+                 {{.context = CONTEXT, .base = 1}, SIZE, 1, 1}};
     Rotated r;
     for (size_t i = 0; i < N; i++)
         for (size_t c = 0; c < HEADS * SIZE; c++)
@@ -86,7 +87,7 @@ START_TEST(a_product_depends_on_the_distance_alone)
 
 int main(int argc, char **argv)
 {
-    static const Test tests[] = {TEST_LOOP(pairs_of_a_head_are_rotated_by_their_angles, 4),
+    static const Test tests[] = {TEST_LOOP(pairs_of_a_head_are_rotated_by_their_angles, 5),
                                  TEST(a_product_depends_on_the_distance_alone)};
     return suite_run("nn/rotary", tests, sizeof tests / sizeof *tests, argc, argv);
 }
