@@ -8,11 +8,14 @@
 #include <math.h>
 #include <string.h>
 
+static const double LEAST = 1e-280;
+
 bool next_open(Next *n, const NextOptions *o, size_t words, int32_t end, Error *e)
 {
-    *n = (Next){.options = *o, .words = words, .end = end, .log_p = memory_get(words, sizeof *n->log_p)};
+    *n = (Next){.options = *o, .words = words, .end = end, .log_p = memory_get(3 * words, sizeof *n->log_p)};
     if (!n->log_p)
         return memory_error(e, "log p of tokens", words, sizeof *n->log_p);
+    n->p = n->log_p + words, n->share = n->p + words;
     return !o->drawn || sampler_open(&n->sampler, words, e);
 }
 
@@ -25,17 +28,6 @@ void next_close(Next *n)
 
 /* ---- of several networks */
 
-static void log_softmax(double *x, size_t words)
-{
-    double most = (double)-INFINITY, sum = 0;
-    for (size_t j = 0; j < words; j++)
-        most = x[j] > most ? x[j] : most;
-    for (size_t j = 0; j < words; j++)
-        sum += exp(x[j] - most); /* NaN where one is: then nothing is likely */
-    for (size_t j = 0; j < words; j++)
-        x[j] -= most + log(sum);
-}
-
 /* log(exp(a) + exp(b)) */
 static double log_add(double a, double b)
 {
@@ -43,13 +35,25 @@ static double log_add(double a, double b)
     return more > (double)-INFINITY ? more + log1p(exp(less - more)) : a + b;
 }
 
+/* Probabilities are added, and their logarithms only where a double might not hold them: those take five times as long. */
 void next_add(Next *n, double *logits, size_t i, size_t networks)
 {
-    log_softmax(logits, n->words);
+    double most = (double)-INFINITY, sum = 0;
     for (size_t j = 0; j < n->words; j++)
-        n->log_p[j] = i ? log_add(n->log_p[j], logits[j]) : logits[j];
+        most = logits[j] > most ? logits[j] : most;
+    for (size_t j = 0; j < n->words; j++)
+        sum += n->share[j] = exp(logits[j] - most); /* NaN where one is: then nothing is likely */
+    const double log_sum = most + log(sum), to_mean = 1 / (sum * (double)networks);
+    for (size_t j = 0; j < n->words; j++) {
+        const double log_p = logits[j] - log_sum;
+        n->p[j] = (i ? n->p[j] : 0) + n->share[j] * to_mean;
+        if (!i)
+            n->log_p[j] = log_p;
+        else if (n->p[j] < LEAST)
+            n->log_p[j] = log_add(n->log_p[j], log_p);
+    }
     for (size_t j = 0; networks > 1 && i + 1 == networks && j < n->words; j++)
-        n->log_p[j] -= log((double)networks);
+        n->log_p[j] = n->p[j] < LEAST ? n->log_p[j] - log((double)networks) : log(n->p[j]);
 }
 
 /* ---- what is allowed */

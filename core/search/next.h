@@ -50,14 +50,15 @@ typedef struct Next {
     NextOptions options;
     size_t words;
     int32_t end;
-    double *log_p; /* [words] of the row */
+    double *log_p;     /* [words] of the row */
+    double *p, *share; /* [words] of several networks: the mean so far; of the last one, up to a factor */
     Sampler sampler;
 } Next;
 
 bool next_open(Next *n, const NextOptions *o, size_t words, int32_t end, Error *e);
 void next_close(Next *n);
 
-/* logits [words], which become log p, are those of network `i` of all `networks`: the first one begins a row. */
+/* logits [words] are those of network `i` of all `networks`: the first one begins a row. */
 void next_add(Next *n, double *logits, size_t i, size_t networks);
 
 /* The tokens that continue it, `count` of them or, after the last, -1; and log p of each. */

@@ -4,7 +4,6 @@
 #include "base/memory.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 typedef struct SamplerChoice {
     double share; /* up to a factor that all have in common */
@@ -29,26 +28,54 @@ void sampler_close(Sampler *s)
     *s = (Sampler){0};
 }
 
-static int by_share(const void *a, const void *b)
+static bool is_likelier(SamplerChoice a, SamplerChoice b)
 {
-    const SamplerChoice *x = a, *y = b;
-    return x->share > y->share ? -1 : x->share < y->share ? 1 : x->id - y->id;
+    return a.share > b.share || (!(a.share < b.share) && a.id < b.id);
+}
+
+/* A heap: each is likelier than those at 2 i + 1 and 2 i + 2. */
+static void sift(SamplerChoice *heap, size_t count, size_t at)
+{
+    const SamplerChoice one = heap[at];
+    for (size_t child; (child = 2 * at + 1) < count; at = child) {
+        child += child + 1 < count && is_likelier(heap[child + 1], heap[child]);
+        if (!is_likelier(heap[child], one))
+            break;
+        heap[at] = heap[child];
+        heap[child] = one;
+    }
+}
+
+/* Moves the likeliest of a heap behind the others, and returns its share. */
+static double take(SamplerChoice *heap, size_t *count)
+{
+    const SamplerChoice likeliest = heap[0];
+    heap[0] = heap[--*count];
+    heap[*count] = likeliest;
+    sift(heap, *count, 0);
+    return likeliest.share;
 }
 
 /* Drops all but the likeliest top_k tokens, and of those all but the likeliest that make up top_p. */
 static void keep_likeliest(Sampler *s, size_t top_k, double top_p)
 {
+    const size_t least = top_k && top_k < s->count ? s->count - top_k : 0;
+    size_t left = s->count, dropped = s->count;
     double sum = 0, kept = 0;
-    size_t count = top_k && top_k < s->count ? top_k : s->count, n = 0;
-    for (size_t i = 0; i < s->count; i++)
+    for (size_t i = 0; i < s->count; i++) {
         s->choices[i] = (SamplerChoice){s->shares[i], (int32_t)i};
-    qsort(s->choices, s->count, sizeof *s->choices, by_share);
-    for (size_t i = 0; i < count; i++)
-        sum += s->choices[i].share;
-    while (n < count && (n == 0 || kept < top_p * sum))
-        kept += s->choices[n++].share;
-    for (; n < s->count; n++)
-        s->shares[s->choices[n].id] = 0;
+        sum += least ? 0 : s->shares[i];
+    }
+    for (size_t i = s->count / 2; i-- > 0;)
+        sift(s->choices, s->count, i);
+    while (least && left > least)
+        sum += take(s->choices, &left);
+    do {
+        kept += dropped == left ? take(s->choices, &left) : s->choices[dropped - 1].share;
+        dropped--;
+    } while (dropped > least && kept < top_p * sum);
+    for (size_t i = 0; i < dropped; i++)
+        s->shares[s->choices[i].id] = 0;
 }
 
 int32_t sampler_draw(Sampler *s, const SamplerOptions *o, const double *logits, double point)
