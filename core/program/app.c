@@ -10,6 +10,7 @@
 #include "core/inspect/maps.h"
 #include "core/program/together.h"
 #include "core/program/tuned.h"
+#include "core/text/archive.h"
 #include "kernels/cpu/level.h"
 
 #include <errno.h>
@@ -196,7 +197,7 @@ bool app_input(const char *name, bool (*read)(void *self, FILE *file, Error *e),
     FILE *file = name ? fopen(name, "rb") : stdin;
     if (!file)
         return fail(e, "cannot read %s: %s", name, strerror(errno));
-    bool fine = read(self, file, e) &&
+    bool fine = (!name || text_is_plain(name, e)) && read(self, file, e) &&
                 (!ferror(file) || fail(e, "cannot read %s: %s", name ? name : "standard input", strerror(errno)));
     if (file != stdin)
         fclose(file);

@@ -64,6 +64,12 @@ static bool find_packing(const char *path, const char **kind, Error *e)
                 path, named);
 }
 
+bool text_is_plain(const char *path, Error *e)
+{
+    const char *kind;
+    return find_packing(path, &kind, e) && (!kind || fail(e, "%s is packed (%s): unpack it first", path, kind));
+}
+
 static const char *base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');

@@ -28,6 +28,9 @@ typedef struct Entries {
  * is an error, though files before the damage have been taken. */
 bool entries_read(const char *path, const Entries *entries, Error *e);
 
+/* For what reads a file as it is: whether it is not packed, or it is an error. */
+bool text_is_plain(const char *path, Error *e);
+
 /* Whether this build opens packed files. */
 bool text_reads_archives(void);
 

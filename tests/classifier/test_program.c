@@ -256,6 +256,8 @@ START_TEST(what_cannot_be_is_refused)
     refused(2, "--tie", "train --run %s-2 " TINY " --tie", run);
     refused(1, "/no/such/data", "train --run %s-2 --data /no/such/data --no-cache", run);
     refused(1, "cannot read", "predict --run %s --file /no/such/file", run);
+    write_in(run, "t.txt", "\x1f\x8b\x08\x00 and so on", 14);
+    refused(1, "is packed (gzip): unpack it first", "predict --run %s --file %s/t.txt", run, run);
     refused(1, "/no/such/x.npy", "eval --run %s --no-cache --dump-logits /no/such/x.npy", run);
     refused(2, "--run", "eval");
     refused(2, "is not a multiple of", "train --run %s-2 --preset minute --dim 30 --heads 4 --no-cache", run);
