@@ -166,7 +166,7 @@ static bool adds_none(const Marian *m, Error *e)
     static const char *const none[] = {NULL};
     const MarianWords *w = &m->words[SOURCE];
     const HfWords words = {.words = &w->words, .theirs = w->theirs, .named = none};
-    return hf_adds_none(&m->base.hf, NULL, &words, e);
+    return hf_adds_as_here(&m->base.hf, NULL, &words, e);
 }
 
 static bool read_vocabularies(Marian *m, Error *e)

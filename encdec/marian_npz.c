@@ -84,9 +84,11 @@ static const char *find_key(const char *at, const char *end, const char *wanted,
     bool found = false;
     while (!found && at < end && *at) {
         const size_t size = line_length(at, end);
-        found = split(at, size, &key, value) && key.text && !strcmp(key.text, wanted) && value->text;
+        found = split(at, size - (size && at[size - 1] == '\r'), &key, value) && key.text &&
+                !strcmp(key.text, wanted) && value->text;
         at += size + (at + size < end);
     }
+    value->failed = value->failed || key.failed;
     buffer_free(&key);
     return found ? at : NULL;
 }
@@ -106,12 +108,15 @@ static void value_of(const MarianNpz *n, const char *wanted, char value[VALUE])
     buffer_free(&found);
 }
 
-/* The first two entries of a list, each on a line of its own below the key, and how many there are; 0: there is no list. One
- * in brackets counts as one. */
+/* The first two entries of a list, each on a line of its own below the key, and how many there are; 0: there is no list, or
+ * an empty one. What is on the key's own line counts as one. */
 static size_t list_of(const char *text, size_t size, const char *wanted, Buffer item[SIDES_USED])
 {
-    const char *end = text + size, *at = find_key(text, end, wanted, &item[SOURCE]);
-    size_t count = at && *item[SOURCE].text == '[';
+    Buffer own = {0};
+    const char *end = text + size, *at = find_key(text, end, wanted, &own);
+    size_t count = at && own.size && *own.text != '#' && strcmp(own.text, "[]") != 0;
+    item[SOURCE].failed = own.failed;
+    buffer_free(&own);
     while (at && at < end) {
         const size_t length = line_length(at, end);
         const char *line_end = at + length, *from = at + strspn(at, " ");
@@ -235,15 +240,12 @@ static bool is_there(const Files *f, const char *name)
 /* How many end so, and one of them. */
 static size_t ending(const Files *f, const char *end, const char **found)
 {
-    const size_t of_end = strlen(end);
     size_t times = 0;
-    for (size_t i = 0; i < f->count; i++) {
-        const size_t size = strlen(f->names[i]);
-        if (size >= of_end && !strcmp(f->names[i] + size - of_end, end)) {
+    for (size_t i = 0; i < f->count; i++)
+        if (name_ends(f->names[i], end)) {
             *found = f->names[i];
             times++;
         }
-    }
     return times;
 }
 
@@ -275,13 +277,12 @@ static bool write_ids(const char *text, size_t size, Buffer *b)
     size_t count = 0;
     buffer_print(b, "{");
     for (const char *at = text, *end = text + size; at < end;) {
-        const char *line_end = memchr(at, '\n', (size_t)(end - at));
-        size_t length = (size_t)((line_end ? line_end : end) - at);
+        const size_t length = line_length(at, end);
         if (split(at, length - (length && at[length - 1] == '\r'), &key, &value) && key.text && value.text) {
             json_add_member(b, key.text, strtod(value.text, NULL));
             count++;
         }
-        at += length + (line_end != NULL);
+        at += length + (at + length < end);
     }
     json_add_member(b, "<pad>", (double)count);
     buffer_print(b, "}");
@@ -323,12 +324,12 @@ static bool read_names(const MarianNpz *n, const Files *f, const char *path, Buf
     for (size_t side = 0; side < count; side++) {
         const char *last = path_name(name[side].text);
         if (!name_ends(last, ".yml"))
-            return fail(e, "%s: 'vocabs' has '%.100s', and only names that end in .yml are read", path, last);
+            return fail(e, "%s: 'vocabs' names '%.100s', but only files whose names end in .yml are read", path, last);
         if (!is_there(f, last))
-            return fail(e, "%s: 'vocabs' has '%.100s', which %s has not", path, last, f->folder);
+            return fail(e, "%s: 'vocabs' names '%.100s', which is not in %s", path, last, f->folder);
     }
     return !count || !n->one || !strcmp(path_name(name[SOURCE].text), path_name(name[TARGET].text)) ||
-           fail(e, "%s: 'vocabs' has two files, and the model one table for both", path);
+           fail(e, "%s: 'vocabs' names two different files, but the model has one table", path);
 }
 
 /* Of the first configuration that names any: for translation with this model, for translation, for its training. */

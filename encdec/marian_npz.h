@@ -1,7 +1,7 @@
 /* A model as Marian itself writes it: MODEL.npz, which holds its weights and, as special:model.yml, what it is; and beside it
- * source.spm, target.spm and the ids of tokens: the two files that `vocabs` names, the source's first, in MODEL.npz.decoder.yml,
- * decoder.yml or MODEL.npz.yml. Where none of these does, vocab.yml (or the one file whose name ends so); for a model with two
- * vocabularies, two files whose names end in source.vocab.yml and target.vocab.yml.
+ * source.spm, target.spm and the ids of tokens. The list `vocabs` in MODEL.npz.decoder.yml, decoder.yml or MODEL.npz.yml names
+ * their two files, the source's first. Without such a list it is vocab.yml (or the one file whose name ends so); for a model
+ * with two vocabularies, two files whose names end in source.vocab.yml and target.vocab.yml.
  *
  * It is read as if it were the same model of Hugging Face's transformers: a configuration, ids, and tensors by those names.
  * Marian has no <pad>: a translation begins with a vector of zeros, which becomes the row of one, whose logit is so low that

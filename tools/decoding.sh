@@ -1,10 +1,11 @@
 #!/bin/sh
 # tools/decoding.sh SOURCES REFERENCES RUN RUN RUN: what ways of translating do, as a table in Markdown. The RUNs differ in
 # their seed alone; each translates SOURCES in each way. BLEU is the mean of the three, and its difference from that of the
-# first way has a 95 % interval (Student's t of the three differences). Length is in words, as a share of REFERENCES';
-# times are of one worker, with reading the model: give it an idle machine.
+# first way has a 95 % interval (Student's t of the three differences; the pairs of an ensemble share runs, so they have
+# none). Length is in words, as a share of REFERENCES'; times are of one worker, with reading the model: give it an idle
+# machine. Each run gets the average of its checkpoints, as `encdec average` makes it.
 set -eu
-[ $# -eq 5 ] || { sed -n '2,5s/^# //p' "$0" >&2 && exit 2; }
+[ $# -eq 5 ] || { sed -n '2,6s/^# //p' "$0" >&2 && exit 2; }
 sources=$1 references=$2
 shift 2
 program=${BIN:-bin}/encdec
@@ -17,14 +18,17 @@ way() { # NAME RUN OPTION...
     began=$(date +%s.%N)
     "$program" translate --run "$run" --file "$sources" --workers 1 -q "$@" >"$work/text"
     ended=$(date +%s.%N)
-    bleu=$("$program" bleu "$work/text" "$references" --json | sed 's/.*"bleu": \([^,}]*\).*/\1/')
-    printf '%s\t%s\t%s\t%s\t%s\n' "$name" "$bleu" "$began" "$ended" "$(wc -w <"$work/text")" >>"$work/all"
+    "$program" bleu "$work/text" "$references" --json >"$work/score"
+    printf '%s\t%s\t%s\t%s\t%s\n' "$name" "$(sed 's/.*"bleu": \([^,}]*\).*/\1/' "$work/score")" "$began" "$ended" \
+        "$(wc -w <"$work/text")" >>"$work/all"
 }
 
 each() { # NAME OPTION...: with each run
     name=$1
     shift
-    way "$name" "$one" "$@" && way "$name" "$two" "$@" && way "$name" "$three" "$@"
+    way "$name" "$one" "$@"
+    way "$name" "$two" "$@"
+    way "$name" "$three" "$@"
     echo "$name" >&2
 }
 
@@ -54,15 +58,15 @@ each '`--weights average --beam 8 --alpha 1`' --weights average --beam 8 --alpha
 
 awk -F '\t' -v words="$(wc -w <"$references")" '
     function end(  i, mean, square, half, difference) {
-        for (i = 1; i <= n; i++) {
+        for (i = 1; i <= n; i++)
             mean += (bleu[i] - base[i]) / n
-            square += (bleu[i] - base[i]) ^ 2 / n
-        }
-        half = 4.303 * sqrt((square - mean * mean) / 2)
+        for (i = 1; i <= n; i++)
+            square += (bleu[i] - base[i] - mean) ^ 2
+        half = 4.303 * sqrt(square / 6)
         difference = sprintf("%+.1f (%+.1f to %+.1f)", mean, mean - half, mean + half)
         gsub(/-/, "−", difference)
-        if (n < 3 || first)
-            difference = first ? "reference" : ""
+        if (first || name ~ /ensemble/)
+            difference = first ? "reference" : n == 3 ? sprintf("%+.1f", mean) : ""
         printf "| %s | %.1f | %s | %.3f | %.1f |\n", name, sum / n, difference, length_sum / n / words, seconds / n
     }
     BEGIN { print "| | BLEU | difference | length | seconds |\n|---|---:|---|---:|---:|"; first = 1 }

@@ -28,9 +28,9 @@ static bool is_known(const HfFolder *h, const HfWords *w, const char *file, cons
                      const Json *says, Error *e)
 {
     const bool named = is_among(token, w->named);
-    if (says && !named && (w->named_only || !is_true(says, "special")))
-        return fail(e, "%s/%s: the added token '%.40s' is %s: texts would be cut at it, which is not done here",
-                    h->path, file, token, w->named_only ? "none of the usual marks" : "not special");
+    if (!named && (w->named_only || (says && !is_true(says, "special"))))
+        return fail(e, "%s/%s: the added token '%.40s' is %s: splitting texts at it is not supported", h->path, file,
+                    token, w->named_only ? "none of the usual marks" : "not special");
     const int32_t here = vocabulary_search(w->words, token, strlen(token));
     if (here < 0)
         return fail(e, "%s/%s: '%.40s' is not in the vocabulary, to which no token can be added here", h->path, file,
@@ -81,6 +81,8 @@ static bool knows_described(const HfFolder *h, const HfWords *w, const char *fil
 
 /* ---- what is around a text */
 
+enum { MOST = 1000 }; /* bytes; what is longer is nothing that is put there here */
+
 static void add_part(Buffer *b, const char *name, bool second)
 {
     buffer_print(b, "%s%s%s", b->size ? " " : "", name, second ? ":1" : "");
@@ -96,13 +98,13 @@ static void add_token(Buffer *b, const HfWords *w, const Json *number, bool seco
 static void add_template(Buffer *b, const HfWords *w, const Json *processor, const char *key)
 {
     const Json *parts = json_get(processor, key), *tokens = json_get(processor, "special_tokens");
-    for (size_t i = 0; parts && i < parts->count; i++) {
+    for (size_t i = 0; parts && i < parts->count && b->size < MOST; i++) {
         const Json *token = json_get(&parts->items[i], "SpecialToken"),
                    *part = token ? token : json_get(&parts->items[i], "Sequence");
         const char *id = json_get_text(part, "id");
         const bool second = id_of(json_get(part, "type_id")) > 0;
         const Json *ids = token && id ? json_get(json_get(tokens, id), "ids") : NULL;
-        for (size_t k = 0; ids && k < ids->count; k++)
+        for (size_t k = 0; ids && k < ids->count && b->size < MOST; k++)
             add_token(b, w, &ids->items[k], second);
         if (!ids)
             add_part(b, id && !token ? id : "?", second);
@@ -144,7 +146,7 @@ static void add_processor(Buffer *b, const HfWords *w, const Json *processor, bo
         add_part(b, type, false);
 }
 
-/* Without a post_processor a tokenizer's class adds what the model is used to. */
+/* Without a post_processor a tokenizer's class adds what the model was trained with. */
 static bool surrounds_as_here(const HfFolder *h, const Json *tokenizer, const HfWords *w, Error *e)
 {
     const Json *processor = json_get(tokenizer, "post_processor");
@@ -157,14 +159,14 @@ static bool surrounds_as_here(const HfFolder *h, const Json *tokenizer, const Hf
             add_part(&made, pair ? "A B" : "A", false);
         fine = (!made.failed || memory_error(e, "a post_processor", made.size, 1)) &&
                (!wanted || !strcmp(made.text, wanted) ||
-                fail(e, "%s/tokenizer.json: 'post_processor' makes '%.80s' of %s, and only '%s' can be had here",
-                     h->path, made.text, pair ? "two texts" : "a text", wanted));
+                fail(e, "%s/tokenizer.json: 'post_processor' makes '%.80s' of %s, but only '%s' is supported", h->path,
+                     made.text, pair ? "two texts" : "a text", wanted));
         buffer_free(&made);
     }
     return fine;
 }
 
-bool hf_adds_none(const HfFolder *h, const Json *tokenizer, const HfWords *w, Error *e)
+bool hf_adds_as_here(const HfFolder *h, const Json *tokenizer, const HfWords *w, Error *e)
 {
     static const char config[] = "tokenizer_config.json";
     Json *added = NULL, *said = NULL;

@@ -455,7 +455,7 @@ static bool has_all(const HfTokens *t, const HfFolder *h, const Json *tokenizer,
     if (!gpt2_read(&g, t->vocabulary, t->merges, e))
         return false;
     const HfWords words = {.words = &g.subwords, .named = named, .flags = flags, .single = "A"};
-    const bool fine = hf_adds_none(h, tokenizer, &words, e);
+    const bool fine = hf_adds_as_here(h, tokenizer, &words, e);
     gpt2_close(&g);
     return fine;
 }

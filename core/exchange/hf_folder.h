@@ -88,9 +88,9 @@ typedef struct HfWords {
 } HfWords;
 
 /* Refuses a token that added_tokens.json, tokenizer_config.json or tokenizer.json adds, unless the vocabulary has it under
- * that id and texts are cut at it as here; and a post_processor that surrounds texts with others. tokenizer: tokenizer.json;
+ * that id and texts are split at it as here (added_tokens.json does not say how they are); and a post_processor that surrounds texts with others. tokenizer: tokenizer.json;
  * NULL: there is none. */
-bool hf_adds_none(const HfFolder *h, const Json *tokenizer, const HfWords *w, Error *e);
+bool hf_adds_as_here(const HfFolder *h, const Json *tokenizer, const HfWords *w, Error *e);
 
 /* The files of its tokens, to be freed with memory_free: in the folder, or made of tokenizer.json as `made` followed by
  * .vocab.json and .merges.txt. found: whether there are any. */

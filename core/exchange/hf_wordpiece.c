@@ -139,7 +139,7 @@ static bool has_all(const HfWordPiece *t, const HfFolder *h, const Json *tokeniz
                            .flags = flags,
                            .single = "[CLS] A [SEP]",
                            .pair = "[CLS] A [SEP] B:1 [SEP]:1"};
-    const bool fine = hf_adds_none(h, tokenizer, &words, e);
+    const bool fine = hf_adds_as_here(h, tokenizer, &words, e);
     wordpiece_close(&w);
     return fine;
 }

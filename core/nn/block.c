@@ -44,7 +44,7 @@ static Branch branch_new(Parameters *p, const BlockOptions *o, const char *prefi
     b.drop = parameters_dropout(p, o->dropout);
     if (o->branch_dropout > 0) { /* only then, as below */
         b.drop_all = parameters_dropout_of_step(p, o->branch_dropout);
-        b.ones = row_of(p, dim, 1, prefix, part, "whole"); /* "ones" are those of a norm */
+        b.ones = row_of(p, dim, 1, prefix, part, "whole"); /* a norm's are called "ones", and names must differ */
     }
     if (o->deep_alpha > 0)
         b.alpha = row_of(p, dim, o->deep_alpha, prefix, part, "deep");

@@ -21,7 +21,7 @@ static void describe(Buffer *b, const Sweep *s, const PlanRun *run)
 {
     buffer_print(b, "%s", run->name);
     for (size_t v = 0; v < s->plan.varied_count; v++) {
-        const char *value = plan_value(run, s->plan.varied[v]);
+        const char *value = plan_value(run, s->plan.varied[v].name);
         buffer_print(b, "\t");
         picture_text(b, value ? value : "", value ? strlen(value) : 0, false);
     }
@@ -83,7 +83,7 @@ static void add_header(Buffer *b, const Sweep *s)
 {
     buffer_print(b, "run\t");
     for (size_t v = 0; v < s->plan.varied_count; v++)
-        buffer_print(b, "%s\t", s->plan.varied[v]);
+        buffer_print(b, "%s\t", s->plan.varied[v].name);
     add_rest_of_header(b);
     buffer_print(b, "\n");
 }
@@ -180,8 +180,8 @@ static bool kept_open(Kept *t, const Sweep *s, const char *line, size_t size, Er
         split(t, line, size);
     for (size_t v = 0; fits_ours && v < varied; v++)
         for (size_t f = 1; f <= t->options && !t->place[v]; f++)
-            if (strlen(s->plan.varied[v]) == t->field[f].size &&
-                memcmp(s->plan.varied[v], t->field[f].text, t->field[f].size) == 0)
+            if (strlen(s->plan.varied[v].name) == t->field[f].size &&
+                memcmp(s->plan.varied[v].name, t->field[f].text, t->field[f].size) == 0)
                 t->place[v] = f, found++;
     const bool fine = fits_ours && found == t->options && t->field[0].size == 3 && memcmp(line, "run", 3) == 0;
     buffer_free(&rest);
@@ -195,12 +195,10 @@ static bool rewrite(Buffer *b, const Kept *t, const Plan *plan, const char *line
     b->size = 0;
     buffer_add(b, t->field[0].text, t->field[0].size);
     for (size_t v = 0; v < plan->varied_count; v++) {
-        const Field *f = &t->field[t->place[v]];
+        const Field usual = {plan->varied[v].usual, plan->varied[v].usual ? strlen(plan->varied[v].usual) : 0},
+                    *f = t->place[v] ? &t->field[t->place[v]] : &usual;
         buffer_print(b, "\t");
-        if (t->place[v])
-            buffer_add(b, f->text, f->size);
-        else if (plan->usual[v])
-            buffer_print(b, "%s", plan->usual[v]);
+        buffer_add(b, f->text, f->size);
     }
     buffer_print(b, "\t");
     buffer_add(b, rest, (size_t)(line + size - rest));

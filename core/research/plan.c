@@ -439,14 +439,11 @@ static bool find_varied(Plan *p, const Row *above, Error *e)
             if (known)
                 continue;
             fine = memory_grow(&seen, &capacity, count + 1, sizeof *seen, "names", e) &&
-                   memory_grow(&p->varied, &p->varied_capacity, p->varied_count + 1, sizeof *p->varied, "names", e) &&
-                   memory_grow(&p->usual, &p->usual_capacity, p->varied_count + 1, sizeof *p->usual, "values", e);
+                   memory_grow(&p->varied, &p->varied_capacity, p->varied_count + 1, sizeof *p->varied, "names", e);
             if (fine)
                 seen[count++] = name;
-            if (fine && varies(p, name)) {
-                p->usual[p->varied_count] = value_above(above, name);
-                p->varied[p->varied_count++] = name;
-            }
+            if (fine && varies(p, name))
+                p->varied[p->varied_count++] = (struct PlanVaried){name, value_above(above, name)};
         }
     memory_free(seen);
     return fine;
@@ -517,7 +514,6 @@ void plan_free(Plan *p)
     memory_free(p->made);
     memory_free(p->run);
     memory_free(p->varied);
-    memory_free(p->usual);
     memory_free(p->text);
     *p = (Plan){0};
 }

@@ -33,12 +33,13 @@ typedef struct PlanRun {
 typedef struct Plan {
     PlanRun *run; /* [count] */
     size_t count, groups;
-    const char **varied; /* [varied_count] names of the options in which groups differ */
+    struct PlanVaried {
+        const char *name, *usual; /* its value above all rows; NULL: it has none there, or several */
+    } * varied;                   /* [varied_count] the options in which groups differ */
     size_t varied_count;
-    const char **usual; /* [varied_count] their values above all rows; NULL: none there, or several */
-    char *text;         /* what options point into */
-    char **made;        /* [made_count] values that are not in the text */
-    size_t capacity, varied_capacity, usual_capacity, made_count, made_capacity;
+    char *text;  /* what options point into */
+    char **made; /* [made_count] values that are not in the text */
+    size_t capacity, varied_capacity, made_count, made_capacity;
 } Plan;
 
 /* path names the text in errors. */

@@ -35,8 +35,8 @@ static double log_add(double a, double b)
     return more > (double)-INFINITY ? more + log1p(exp(less - more)) : a + b;
 }
 
-/* Probabilities are added, and their logarithms only where a double might not hold them: those take five times as long. */
-void next_add(Next *n, double *logits, size_t i, size_t networks)
+/* Adds probabilities. Logarithms, which take five times as long, are added only where a double might not hold one. */
+void next_add(Next *n, const double *logits, size_t i, size_t networks)
 {
     double most = (double)-INFINITY, sum = 0;
     for (size_t j = 0; j < n->words; j++)

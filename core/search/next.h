@@ -59,7 +59,7 @@ bool next_open(Next *n, const NextOptions *o, size_t words, int32_t end, Error *
 void next_close(Next *n);
 
 /* logits [words] are those of network `i` of all `networks`: the first one begins a row. */
-void next_add(Next *n, double *logits, size_t i, size_t networks);
+void next_add(Next *n, const double *logits, size_t i, size_t networks);
 
 /* The tokens that continue it, `count` of them or, after the last, -1; and log p of each. */
 void next_choose(Next *n, const NextRow *row, size_t count, int32_t *which, double *values);

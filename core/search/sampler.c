@@ -60,7 +60,7 @@ static double take(SamplerChoice *heap, size_t *count)
 static void keep_likeliest(Sampler *s, size_t top_k, double top_p)
 {
     const size_t least = top_k && top_k < s->count ? s->count - top_k : 0;
-    size_t left = s->count, dropped = s->count;
+    size_t left = s->count, first = s->count; /* of those that are kept */
     double sum = 0, kept = 0;
     for (size_t i = 0; i < s->count; i++) {
         s->choices[i] = (SamplerChoice){s->shares[i], (int32_t)i};
@@ -71,10 +71,11 @@ static void keep_likeliest(Sampler *s, size_t top_k, double top_p)
     while (least && left > least)
         sum += take(s->choices, &left);
     do {
-        kept += dropped == left ? take(s->choices, &left) : s->choices[dropped - 1].share;
-        dropped--;
-    } while (dropped > least && kept < top_p * sum);
-    for (size_t i = 0; i < dropped; i++)
+        if (first == left)
+            take(s->choices, &left);
+        kept += s->choices[--first].share;
+    } while (first > least && kept < top_p * sum);
+    for (size_t i = 0; i < first; i++)
         s->shares[s->choices[i].id] = 0;
 }
 

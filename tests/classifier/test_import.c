@@ -453,7 +453,8 @@ START_TEST(what_a_bert_says_that_is_not_known_is_refused)
         {"tokenizer.json", "\"[unused0]\": 1", "\"un\\nused\": 1", "has an end of a line in it"},
         {"tokenizer.json", "\"[unused0]\": 1", "\"\": 1", "is empty"},
         {"tokenizer.json", "\"vocab\"", "\"words\"", "'vocab' is missing"},
-        {"added_tokens.json", "}", ", \"[NAME]\": 166}", "added_tokens.json: '[NAME]' is not in the vocabulary"},
+        {"added_tokens.json", "}", ", \"[NAME]\": 166}",
+         "added_tokens.json: the added token '[NAME]' is none of the usual"},
         {"added_tokens.json", "{", "[", "added_tokens.json"},
     };
     const char *folder = copied("bert-pairs"), *run = fresh_path("run");
@@ -472,7 +473,8 @@ START_TEST(what_a_vocabulary_says_that_is_not_known_is_refused)
         {"tokenizer_config.json", "\"never_split\": null", "\"never_split\": [\"a\"]",
          "tokenizer_config.json: 'never_split' must be empty"},
         {"tokenizer_config.json", "\"never_split\": null", "\"never_split\": \"a\"", "'never_split' must be empty"},
-        {"added_tokens.json", "}", "\"[NAME]\": 166}", "added_tokens.json: '[NAME]' is not in the vocabulary"},
+        {"added_tokens.json", "}", "\"[NAME]\": 166}",
+         "added_tokens.json: the added token '[NAME]' is none of the usual"},
     };
     static const char *const files[] = {"config.json",
                                         "vocab.txt",

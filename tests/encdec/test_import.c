@@ -493,7 +493,7 @@ static void expect_vocabs(const char *name, const char *file, const char *vocabs
     char words[400];
     copy_in(MARIAN "npz/opus.vocab.yml", folder, "other.vocab.yml");
     snprintf(words, sizeof words, "relative-paths: true\nmodels:\n  - model.npz\n%s%s\nbeam-size: 6\n",
-             strstr(vocabs, "vocabs:") ? "" : "vocabs:\n", vocabs);
+             strchr(vocabs, ':') ? "" : "vocabs:\n", vocabs);
     write_in(folder, file, words, strlen(words));
     if (said)
         refused(1, said, "import %s/model.npz --out %s -q", folder, run);
@@ -511,17 +511,23 @@ START_TEST(a_configuration_beside_it_says_which_vocabulary_is_whose)
     } cases[] = {
         {"npz", "decoder.yml", "  - opus.vocab.yml\n  - /of/the/training/opus.vocab.yml", NULL},
         {"npz", "decoder.yml", "- opus.vocab.yml\n- other.vocab.yml",
-         "decoder.yml: 'vocabs' has two files, and the model one table for both"},
+         "decoder.yml: 'vocabs' names two different files, but the model has one table"},
         {"npz", "decoder.yml", "  - opus.vocab.yml", "'vocabs' must be two files, each on a line"},
         {"npz", "decoder.yml", "  - a.yml\n  - a.yml\n  - a.yml", "'vocabs' must be two files"},
         {"npz", "decoder.yml", "vocabs: [opus.vocab.yml, opus.vocab.yml]", "'vocabs' must be two files"},
+        {"npz", "decoder.yml", "vocabs: opus.vocab.yml", "'vocabs' must be two files"},
+        {"npz", "decoder.yml", "vocabs: []", "has 2 files whose names end in vocab.yml"},
+        {"npz", "decoder.yml", "normalize: 1", "has 2 files whose names end in vocab.yml"},
+        {"npz", "decoder.yml", "vocabs: # both\n  - opus.vocab.yml\n  - opus.vocab.yml", NULL},
         {"npz", "decoder.yml", "  - opus.spm\n  - opus.spm",
-         "'vocabs' has 'opus.spm', and only names that end in .yml"},
-        {"npz", "decoder.yml", "  - a/b.yml\n  - a/b.yml", "decoder.yml: 'vocabs' has 'b.yml', which"},
+         "'vocabs' names 'opus.spm', but only files whose names end in .yml"},
+        {"npz", "decoder.yml", "  - a/b.yml\n  - a/b.yml", "decoder.yml: 'vocabs' names 'b.yml', which is not in"},
         {"npz", "decoder.yml", "", "has 2 files whose names end in vocab.yml"},
-        {"npz", "model.npz.yml", "  - no.yml\n  - no.yml", "model.npz.yml: 'vocabs' has 'no.yml'"},
+        {"npz", "model.npz.yml", "  - no.yml\n  - no.yml", "model.npz.yml: 'vocabs' names 'no.yml'"},
         {"npz-untied", "model.npz.yml", "  - opus.vocab.yml\n  - opus.vocab.yml", NULL},
         {"npz-two", "decoder.yml", "  - " SOURCE_OPUS "\n  - '" TARGET_OPUS "'\r", NULL},
+        {"npz-two", "decoder.yml", "vocabs:\r\n  - " TARGET_OPUS "\r\n  - " SOURCE_OPUS "\r",
+         "'encoder_Wemb' is of another shape"},
         {"npz-two", "model.npz.decoder.yml", "  - \"" TARGET_OPUS "\"\n  - " SOURCE_OPUS,
          "'encoder_Wemb' is of another shape"},
         {"npz-two", "decoder.yml", "  - " SOURCE_OPUS "\n  - " SOURCE_OPUS, "'decoder_Wemb' is of another shape"}};

@@ -119,7 +119,7 @@ START_TEST(byte_pairs_have_nothing_around_them)
          AROUND "\"type\": \"TemplateProcessing\", \"single\": [{\"SpecialToken\": {\"id\": \"x\", \"type_id\": 0}}, "
                 "{\"Sequence\": {\"id\": \"A\", \"type_id\": 0}}], \"special_tokens\": {\"x\": {\"ids\": [260]}}}, "
                 "\"other\": {",
-         "'post_processor' makes '<|endoftext|> A' of a text, and only 'A' can be had here"},
+         "'post_processor' makes '<|endoftext|> A' of a text, but only 'A' is supported"},
         {"tokenizer.json", AROUND,
          AROUND "\"type\": \"RobertaProcessing\", \"sep\": [\"s\", 66], \"cls\": [\"c\", 65]}, \"other\": {",
          "makes 'b A c' of a text"},
@@ -142,8 +142,10 @@ START_TEST(pieces_have_the_usual_marks_alone)
         {"tokenizer_config.json", "{", DECODER("4", "[MASK]", ""), NULL},
         {"tokenizer_config.json", "{", DECODER("7", "[MASK]", ""), "the id of '[MASK]' is not 4"},
         {"tokenizer_config.json", "{", DECODER("7", "[NAME]", ", \"special\": true"), "'[NAME]' is none of the usual"},
+        {"added_tokens.json", "}", ", \"a\": 5}", "added_tokens.json: the added token 'a' is none of the usual marks"},
     };
     const char *folder = pieces();
+    write_in(folder, "added_tokens.json", "{\"[MASK]\": 4}", 13);
     for (size_t i = 0; i < sizeof edits / sizeof *edits; i++)
         expect(folder, false, &edits[i]);
 }
@@ -156,10 +158,10 @@ START_TEST(pieces_have_marks_around_them_as_a_BERT_has)
          AROUND "\"type\": \"BertProcessing\", \"sep\": [\"[SEP]\", 3], \"cls\": [\"[CLS]\", 2]}, \"other\": {", NULL},
         {"tokenizer.json", AROUND,
          AROUND "\"type\": \"BertProcessing\", \"sep\": [\"[SEP]\", 4], \"cls\": [\"[CLS]\", 2]}, \"other\": {",
-         "makes '[CLS] A [MASK]' of a text, and only '[CLS] A [SEP]' can be had"},
+         "makes '[CLS] A [MASK]' of a text, but only '[CLS] A [SEP]' is supported"},
         {"tokenizer.json", AROUND,
          AROUND "\"type\": \"RobertaProcessing\", \"sep\": [\"[SEP]\", 3], \"cls\": [\"[CLS]\", 2]}, \"other\": {",
-         "makes '[CLS] A [SEP] [SEP] B [SEP]' of two texts, and only '[CLS] A [SEP] B:1 [SEP]:1'"},
+         "makes '[CLS] A [SEP] [SEP] B [SEP]' of two texts, but only '[CLS] A [SEP] B:1 [SEP]:1'"},
         {"tokenizer.json", AROUND, AROUND "\"type\": \"BertProcessing\", \"sep\": [\"[SEP]\"]}, \"other\": {",
          "makes '? A ?' of a text"},
         {"tokenizer.json", AROUND, AROUND "\"type\": \"ByteLevel\"}, \"other\": {", "makes 'A' of a text"},

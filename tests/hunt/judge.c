@@ -159,14 +159,14 @@ static bool losses_agree(TrainerFixture *t, const Kernels *k, const Outcome *o)
 
 static bool gradients_agree(TrainerFixture *t, const Kernels *k, const Outcome *o)
 {
-    const double nothing = t->largest < 1e-12; /* all would be 0 (a loss of one class), and are what rounding leaves */
+    const double least = t->largest < 1e-12 ? 1 : 0; /* all would be 0 (a loss of one class): what rounding leaves */
     for (size_t i = 0; i < t->c.parameters.count; i++) {
         const Parameter *p = parameter(t, i);
         if (!is_learned(t, i))
             continue;
         double off = gradient_apart(p, o, &t->f64);
         double unit = gradient_apart(p, &t->f64, NULL);
-        double most = slack[k->type] * (unit + magnified(t) * t->largest + nothing);
+        double most = slack[k->type] * (unit + magnified(t) * t->largest + least);
         if (off > most && off > most + sensitivity_of(t, k->type)->gradient[i])
             return say(t, k, p->name, off, unit);
     }

@@ -8,9 +8,9 @@
  *                 and one for longer rows suffices
  *
  * How far a backend may be off: a share of the tensor's largest value (and no less than a hundredth of the largest of
- * all gradients, because terms may cancel). Where keys or experts are chosen and a choice is not clear, only bits and
- * memory are judged: rounding may choose otherwise. Where it is farther off, the network may magnify rounding; then f64 tells
- * how much: it is run with weights that are off by about as much as numbers of that type are. */
+ * all gradients, because terms may cancel). Where it is farther off, the network may magnify rounding; then f64 tells how
+ * much: it is run with weights that are off by about as much as numbers of that type are. Where keys or experts are chosen
+ * and a choice is not clear, only bits and memory are judged: rounding may choose otherwise. */
 #ifndef TESTS_HUNT_JUDGE_H
 #define TESTS_HUNT_JUDGE_H
 

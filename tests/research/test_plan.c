@@ -61,7 +61,7 @@ START_TEST(groups_and_what_varies)
 {
     Plan p = plan_of("dim = 8\nlr = 1 | 2\nseeds = 3\n[a]\n[b]\nff = 3");
     ck_assert(p.count == 12 && p.groups == 4 && p.run[2].group == 0 && p.run[3].group == 1 && p.run[11].group == 3);
-    ck_assert(p.varied_count == 2 && !strcmp(p.varied[0], "lr") && !strcmp(p.varied[1], "ff"));
+    ck_assert(p.varied_count == 2 && !strcmp(p.varied[0].name, "lr") && !strcmp(p.varied[1].name, "ff"));
     ck_assert_str_eq(plan_value(&p.run[4], "seed"), "2");
     ck_assert(!plan_value(&p.run[0], "ff") && !strcmp(plan_value(&p.run[11], "ff"), "3"));
     plan_free(&p);
