@@ -33,7 +33,7 @@ each() { # NAME OPTION...: with each run
 }
 
 one=$1 two=$2 three=$3
-for run in "$@"; do "$program" average --run "$run" -q; done
+for run in "$@"; do "$program" average --run "$run" -q >/dev/null; done
 each '`--beam 4`, the default'
 each '`--beam 1`: greedy' --beam 1
 each '`--beam 2`' --beam 2
