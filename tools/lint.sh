@@ -75,7 +75,7 @@ BEGIN {
     core["nn"] = core["run"] = "kernels tensor"
     core["train"] = "kernels tensor nn run"
     core["session"] = "kernels tensor nn run train"
-    core["program"] = "kernels tensor nn run cli train session plot inspect research exchange"
+    core["program"] = "kernels tensor nn run cli train session plot inspect research exchange text"
     core["exchange"] = "kernels tensor run text"
     core["research"] = "run plot inspect cli"
     core["plot"] = "kernels tensor run inspect"

@@ -46,7 +46,7 @@ static void sift(SamplerChoice *heap, size_t count, size_t at)
     }
 }
 
-/* Moves the likeliest of a heap behind the others, and returns its share. */
+/* Moves the likeliest of a heap to the end of it, and returns its share. */
 static double take(SamplerChoice *heap, size_t *count)
 {
     const SamplerChoice likeliest = heap[0];
