@@ -2,6 +2,7 @@
 #include "units.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,8 @@
 Quantity real_text(double x)
 {
     Quantity q = {""};
-    for (int digits = 6; digits <= 17; digits++) { /* one digit would make 3e+01 of 30 */
+    const bool whole = fabs(x) < 1e6 && !(floor(x) < x); /* one digit would make 3e+01 of 30 */
+    for (int digits = whole ? 6 : 1; digits <= 17; digits++) {
         snprintf(q.text, sizeof q.text, "%.*g", digits, x);
         const double said = strtod(q.text, NULL);
         if (!(said < x || said > x))
