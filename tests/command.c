@@ -288,3 +288,20 @@ void import_refused(const char *folder, const char *run, const Edit *edit)
     write_in(folder, edit->file, text, strlen(text));
     memory_free(text);
 }
+
+void imports_a_named_file(const char *folder, const char *whole)
+{
+    const char *run = fresh_path("one");
+    size_t size, other;
+    char *weights = read_in(folder, "model.safetensors", &size);
+    write_in(folder, "best.safetensors", weights, size);
+    write_in(folder, "model.safetensors", "", 0);
+    memory_free(weights);
+    refused(1, "other.safetensors", "import %s/other.safetensors --out %s -q", folder, run);
+    works("import %s/best.safetensors --out %s -q", folder, run);
+    char *a = read_in(whole, "checkpoints/00000000/model.safetensors", &size),
+         *b = read_in(run, "checkpoints/00000000/model.safetensors", &other);
+    ck_assert(a && b && size == other && !memcmp(a, b, size));
+    memory_free(a);
+    memory_free(b);
+}

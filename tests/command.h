@@ -75,4 +75,8 @@ char *edit_in(const char *folder, const Edit *edit);
  * nothing; puts the text back. */
 void import_refused(const char *folder, const char *run, const Edit *edit);
 
+/* Asserts that a file of weights in a model's folder may be named: it is read with what lies beside it, instead of
+ * model.safetensors, and makes the same run as the whole folder did. */
+void imports_a_named_file(const char *folder, const char *whole);
+
 #endif

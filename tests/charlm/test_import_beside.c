@@ -48,24 +48,12 @@ START_TEST(what_would_change_its_meaning_is_refused_by_name)
     works("import %s --out %s -q", folder, run);
 }
 
-/* With what lies beside it, and instead of model.safetensors. */
 START_TEST(one_file_of_weights_may_be_named)
 {
-    const char *folder = copied(), *whole = fresh_path("whole"), *run = fresh_path("one");
-    size_t size, other;
+    const char *whole = fresh_path("whole");
     works("import " LLAMA " --out %s -q", whole);
-    char *weights = read_in(folder, "model.safetensors", &size);
-    write_in(folder, "best.safetensors", weights, size);
-    write_in(folder, "model.safetensors", "", 0);
-    memory_free(weights);
-    refused(1, "other.safetensors", "import %s/other.safetensors --out %s -q", folder, run);
-    refused(1, "config.json", "import /no/such/best.safetensors --out %s -q", run);
-    works("import %s/best.safetensors --out %s -q", folder, run);
-    char *a = read_in(whole, "checkpoints/00000000/model.safetensors", &size),
-         *b = read_in(run, "checkpoints/00000000/model.safetensors", &other);
-    ck_assert(a && b && size == other && !memcmp(a, b, size));
-    memory_free(a);
-    memory_free(b);
+    imports_a_named_file(copied(), whole);
+    refused(1, "config.json", "import /no/such/best.safetensors --out %s-2 -q", whole);
 }
 
 static const Test tests[] = {TEST(what_would_change_its_meaning_is_refused_by_name),

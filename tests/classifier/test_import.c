@@ -497,23 +497,7 @@ START_TEST(what_a_vocabulary_says_that_is_not_known_is_refused)
     works("import %s --out %s -q", folder, run);
 }
 
-/* With what lies beside it, and instead of model.safetensors. */
-START_TEST(one_file_of_weights_may_be_named)
-{
-    const char *folder = copied("distilbert"), *whole = imported("distilbert"), *run = fresh_path("one");
-    size_t size, other;
-    char *weights = read_in(folder, "model.safetensors", &size);
-    write_in(folder, "best.safetensors", weights, size);
-    write_in(folder, "model.safetensors", "", 0);
-    memory_free(weights);
-    refused(1, "other.safetensors", "import %s/other.safetensors --out %s -q", folder, run);
-    works("import %s/best.safetensors --out %s -q", folder, run);
-    char *a = read_in(whole, "checkpoints/00000000/model.safetensors", &size),
-         *b = read_in(run, "checkpoints/00000000/model.safetensors", &other);
-    ck_assert(a && b && size == other && !memcmp(a, b, size));
-    memory_free(a);
-    memory_free(b);
-}
+START_TEST(one_file_of_weights_may_be_named) { imports_a_named_file(copied("distilbert"), imported("distilbert")); }
 
 START_TEST(what_a_classifier_says_of_its_classes_must_be_names)
 {

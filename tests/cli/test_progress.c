@@ -11,13 +11,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-START_TEST(counts_have_commas_between_thousands)
+START_TEST(numbers_are_short)
 {
     ck_assert_str_eq(real_text(30).text, "30");
     ck_assert_str_eq(real_text(-999999).text, "-999999");
     ck_assert_str_eq(real_text(3e6).text, "3e+06");
     ck_assert_str_eq(real_text(0.1).text, "0.1");
     ck_assert_str_eq(real_text(1e-9).text, "1e-09");
+}
+
+START_TEST(counts_have_commas_between_thousands)
+{
     ck_assert_str_eq(count_text(0).text, "0");
     ck_assert_str_eq(count_text(999).text, "999");
     ck_assert_str_eq(count_text(1000).text, "1,000");
@@ -228,6 +232,7 @@ START_TEST(an_ignored_signal_stays_ignored)
 }
 
 static const Test tests[] = {
+    TEST(numbers_are_short),
     TEST(counts_have_commas_between_thousands),
     TEST(bytes_have_three_digits_and_a_unit),
     TEST(durations_have_two_units),

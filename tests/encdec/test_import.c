@@ -325,23 +325,7 @@ START_TEST(what_would_change_its_meaning_is_refused_by_name)
         import_refused(folder, run, &edits[i]);
 }
 
-/* With what lies beside it, and instead of model.safetensors. */
-START_TEST(one_file_of_weights_may_be_named)
-{
-    const char *folder = copied("plain"), *whole = imported("plain"), *run = fresh_path("one");
-    size_t size, other;
-    char *weights = read_in(folder, "model.safetensors", &size);
-    write_in(folder, "best.safetensors", weights, size);
-    write_in(folder, "model.safetensors", "", 0);
-    memory_free(weights);
-    refused(1, "other.safetensors", "import %s/other.safetensors --out %s -q", folder, run);
-    works("import %s/best.safetensors --out %s -q", folder, run);
-    char *a = read_in(whole, "checkpoints/00000000/model.safetensors", &size),
-         *b = read_in(run, "checkpoints/00000000/model.safetensors", &other);
-    ck_assert(a && b && size == other && !memcmp(a, b, size));
-    memory_free(a);
-    memory_free(b);
-}
+START_TEST(one_file_of_weights_may_be_named) { imports_a_named_file(copied("plain"), imported("plain")); }
 
 START_TEST(a_folder_that_is_not_whole_is_refused)
 {
