@@ -2,9 +2,9 @@
  * compute there, and what is no such model is refused. */
 #include "base/file.h"
 #include "base/memory.h"
-#include "charlm/charlm.h"
 #include "core/run/safetensors.h"
 #include "core/session/session.h"
+#include "tests/charlm/opened.h"
 #include "tests/charlm/tiny.h"
 #include "tests/npy.h"
 
@@ -111,49 +111,6 @@ static const Reference *reference_of(const char *name)
     return &f;
 }
 
-/* What the program does in main, up to a trainer with the run's weights. */
-typedef struct Opened {
-    CharlmOptions options;
-    Options command_line;
-    Charlm c;
-    Trainer trainer;
-} Opened;
-
-static Tensor *all_logits(void *self, Tape *t, const Rows *rows)
-{
-    return model_logits(t, &((const Charlm *)self)->model, rows, NULL, NULL);
-}
-
-static void open_run(Opened *o, const char *run, const char *device, const char *precision)
-{
-    static const Command commands[] = {{"eval", COMMAND_EVAL, NULL, "", charlm_eval}};
-    char *arguments[] = {"charlm",      "eval",
-                         "--run",       (char *)(uintptr_t)run,
-                         "--device",    (char *)(uintptr_t)device,
-                         "--precision", (char *)(uintptr_t)precision,
-                         "--workers",   "1"};
-    const OptionTable tables[] = {{shared_options, shared_option_count, &o->options.shared},
-                                  {charlm_options, charlm_option_count, &o->options}};
-    Program program = charlm_program;
-    Error e;
-    program.commands = commands, program.command_count = 1;
-    *o = (Opened){.c = {.app = {.kind = &charlm_kind, .options = &o->options.shared, .command_line = &o->command_line},
-                        .options = &o->options}};
-    ck_done(options_open(&o->command_line, &program, tables, 2, &e), e);
-    ck_done(options_parse(&o->command_line, sizeof arguments / sizeof *arguments, arguments, &e), e);
-    ck_done(charlm_open_run(&o->c, &e), e);
-    charlm_task(&o->c, (Part){NULL, 0, NULL}, 1);
-    o->c.app.task.loss = all_logits;
-    ck_done(app_open_trainer(&o->c.app, &o->trainer, &e), e);
-}
-
-static void close_run(Opened *o)
-{
-    trainer_close(&o->trainer);
-    app_close(&o->c.app);
-    options_close(&o->command_line);
-}
-
 static void compare_logits(Opened *o, const Reference *f, const char *name, double by)
 {
     const size_t tokens = o->c.model.vocabulary, all = f->count * tokens;
@@ -164,7 +121,7 @@ static void compare_logits(Opened *o, const Reference *f, const char *name, doub
     ck_assert_uint_eq(f->numbers, (tokens + EVERY - 1) / EVERY);
     ck_done(batch_open(&b, &(BatchSize){1, 1, {f->count}, 0, 0}, &e), e);
     memcpy(b.side[WINDOW].ids + batch_row(&b, WINDOW, f->count), f->ids, f->count * sizeof *f->ids);
-    ck_done(session_doubles(w, session_run(w, &b, all_logits, &o->c), 0, all, ours, &e), e);
+    ck_done(session_doubles(w, session_run(w, &b, opened_logits, &o->c), 0, all, ours, &e), e);
     session_end(w);
     batch_close(&b);
     for (size_t i = 0; i < f->count * f->numbers; i++)
@@ -187,12 +144,12 @@ static void compute_as_theirs(const char *name, const char *device, const char *
     Opened o;
     snprintf(folder, sizeof folder, MODELS "%s", name);
     works("import %s --out %s -q", model_of(folder), run);
-    open_run(&o, run, device, precision);
+    opened_run(&o, run, device, precision);
     compare_logits(&o, f, name, by);
     for (size_t i = 0; i < f->count + f->written; i++)
         tokenizer_bytes(&o.c.tokenizer, i < f->count ? f->ids[i] : f->greedy[i - f->count], &text);
     buffer_add(&text, "\n", 1);
-    close_run(&o);
+    opened_close(&o);
     Said s = must("sample --run %s --temperature 0 --length %zu --prompt-file " MODEL
                   "/text.txt --device %s --precision %s -q",
                   run, f->written, device, precision);

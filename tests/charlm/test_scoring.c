@@ -1,9 +1,9 @@
 /* Bits per byte: that the figure is what its protocol says, computed here one byte at a time in double. */
 #include "base/memory.h"
-#include "charlm/charlm.h"
 #include "charlm/prose.h"
 #include "core/research/statistics.h"
 #include "core/session/session.h"
+#include "tests/charlm/opened.h"
 #include "tests/charlm/tiny.h"
 #include "tests/each.h"
 #include "tests/npy.h"
@@ -24,47 +24,12 @@ static const char *trained_as(const char *words)
 
 static const char *trained(void) { return trained_as(""); }
 
-/* What the program does in main, up to a trainer with the run's weights. */
-typedef struct Opened {
-    CharlmOptions options;
-    Options command_line;
-    Charlm c;
-    Trainer trainer;
-} Opened;
-
+/* In double, with the built-in text. */
 static void open_run(Opened *o, const char *run)
 {
-    char path[700];
     Error e;
-    const OptionTable tables[] = {{shared_options, shared_option_count, &o->options.shared},
-                                  {charlm_options, charlm_option_count, &o->options}};
-    snprintf(path, sizeof path, "%s", run);
-    char *const argv[] = {"charlm", "eval", "--run", path, "--device", "plain", "--precision", "f64", "--workers", "1"};
-    static const Command eval = {"eval", COMMAND_EVAL, NULL, "", charlm_eval};
-    Program program = charlm_program;
-    program.commands = &eval, program.command_count = 1;
-    ck_done(options_open(&o->command_line, &program, tables, 2, &e), e);
-    ck_done(options_parse(&o->command_line, sizeof argv / sizeof *argv, argv, &e), e);
-    o->c = (Charlm){.app = {.kind = &charlm_kind, .options = &o->options.shared, .command_line = &o->command_line},
-                    .options = &o->options};
-    o->trainer = (Trainer){.task = NULL};
-    ck_done(charlm_open_run(&o->c, &e), e);
+    opened_run(o, run, "plain", "f64");
     ck_done(text_open(&o->c.text, NULL, &e), e);
-    charlm_task(&o->c, text_part(&o->c.text, SPLIT_VALID), CONTEXT);
-    ck_done(app_open_trainer(&o->c.app, &o->trainer, &e), e);
-}
-
-static void close_run(Opened *o)
-{
-    trainer_close(&o->trainer);
-    app_close(&o->c.app);
-    options_close(&o->command_line);
-}
-
-static Tensor *whole(void *self, Tape *t, const Rows *rows)
-{
-    const Charlm *c = self;
-    return model_logits(t, &c->model, rows, NULL, NULL);
 }
 
 /* -log2 of the probability of the byte after these. */
@@ -80,7 +45,7 @@ static double bits_behind(Opened *o, const unsigned char *bytes, size_t count)
         b.side[0].ids[i] = bytes[i];
         b.side[0].targets[i] = -1;
     }
-    ck_done(session_doubles(w, session_run(w, &b, whole, &o->c), (count - 1) * BYTES, BYTES, logits, &e), e);
+    ck_done(session_doubles(w, session_run(w, &b, opened_logits, &o->c), (count - 1) * BYTES, BYTES, logits, &e), e);
     session_end(w);
     batch_close(&b);
     for (int i = 0; i < BYTES; i++)
@@ -130,7 +95,7 @@ START_TEST(each_stride_gives_what_its_windows_give_by_hand)
     ck_assert(scored("--bytes 150 --stride context", run) == found[CONTEXT]);
     ck_assert_double_eq_tol(scored("--bytes 150 --split test", run),
                             bits_by_hand(&o, text_part(&o.c.text, SPLIT_TEST), SCORED, CONTEXT), 2e-5);
-    close_run(&o);
+    opened_close(&o);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
 
@@ -147,7 +112,7 @@ static double nats_of_window(Opened *o, const unsigned char *bytes, size_t count
         b.side[0].ids[i] = bytes[i];
         b.side[0].targets[i] = -1;
     }
-    ck_done(session_doubles(w, session_run(w, &b, whole, &o->c), 0, count * BYTES, logits, &e), e);
+    ck_done(session_doubles(w, session_run(w, &b, opened_logits, &o->c), 0, count * BYTES, logits, &e), e);
     session_end(w);
     batch_close(&b);
     for (size_t i = old; i < count; i++) {
@@ -206,7 +171,7 @@ START_TEST(dynamic_evaluation_learns_from_each_window_that_it_has_scored)
     ck_assert_double_eq_tol(found, sum / SIZE / log(2), 1e-9);
     words[strstr(words, " --dynamic") - words] = 0;
     ck_assert_double_ge(fabs(scored(words, run) - found), 1e-3); /* and it is not what weights that stay give */
-    close_run(&o);
+    opened_close(&o);
 }
 
 START_TEST(dynamic_evaluation_leaves_the_run_and_says_what_it_is)
@@ -245,7 +210,7 @@ START_TEST(texts_of_any_size_give_what_their_windows_give_by_hand)
                      strides[s]);
             ck_assert_double_eq_tol(scored(words, run), bits_by_hand(&o, part, sizes[i], strides[s]), 1e-11);
         }
-    close_run(&o);
+    opened_close(&o);
 }
 
 /* Each byte but the first once, in order, after as much as the protocol says. */

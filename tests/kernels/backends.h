@@ -48,7 +48,7 @@ typedef struct Tensor {
     double floor;                              /* the largest value counts as no less, where terms may cancel */
     int source;                                /* of a gradient: the input it belongs to; else -1 */
     int weight;                                /* of an output: the gradient that arrives for it; else -1 */
-    bool optional;                             /* of a gradient: may be NULL */
+    bool optional;                             /* may be NULL */
     bool product;                              /* a library may have summed it, in an order of its own */
 } Tensor;
 
