@@ -30,6 +30,9 @@ bool charlm_build(Charlm *c, Error *e);
 /* Opens --run to be read; then its model. */
 bool charlm_open_run(Charlm *c, Error *e);
 
+/* As AppKind has it: without data. */
+bool charlm_open_model(App *a, Error *e);
+
 /* A sample now and then, so that one can read how the model learns. */
 bool charlm_show_sample(App *a, Trainer *trainer, uint64_t step, Error *e);
 

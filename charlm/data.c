@@ -165,8 +165,8 @@ bool part_to_score(Part *part, Text *t, const Tokenizer *tokenizer, const Charlm
         return fail(e, "--bytes %zu: the first token that would be scored is longer; give more, or 0 for all",
                     v->bytes);
     return part->size > 1 ||
-           fail(e, "the data's %s part has %zu %s; scoring needs at least 2, because the first is not scored",
-                split_name(split), part->size, unit_of(*part));
+           fail(e, "--split %s: too few %s (%zu); scoring needs at least 2, because the first is not scored",
+                split_name(split), unit_of(*part), part->size);
 }
 
 /* The tokens before a window that begins at `from`. */

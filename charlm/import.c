@@ -6,7 +6,8 @@
  *
  * What a configuration says that would change the meaning, and that we do not have, is refused by name. Weights are put
  * under our names, written to a file beside the run, and read as `train --weights` reads it, for a training of no steps.
- * The run learns from the built-in text, unless --data names another later. */
+ *
+ * The run has learned from no data: the first that it is trained on become its own. */
 #include "charlm/charlm.h"
 #include "charlm/names.h"
 
@@ -74,13 +75,13 @@ static bool read_nanogpt(LmImport *m, Error *e)
            (bias || import_set(&m->base, "bias-free", "yes", e));
 }
 
-/* Angles of rotary positions: the base, and a linear stretch. */
+/* Angles of rotary positions: the base, and a linear stretch. Of two descriptions the older key's counts. */
 static bool read_rotary(const LmImport *m, Error *e)
 {
     const Json *parameters = json_get(m->base.hf.config, "rope_parameters"),
                *scaling = json_get(m->base.hf.config, "rope_scaling");
-    const Json *all = parameters && parameters->kind == JSON_OBJECT ? parameters : scaling;
-    const Json *base = json_get(parameters, "rope_theta"), *factor = json_get(all, "factor");
+    const Json *all = scaling && scaling->kind == JSON_OBJECT && scaling->count ? scaling : parameters;
+    const Json *base = json_get(all, "rope_theta"), *factor = json_get(all, "factor");
     const char *type = json_get_text(all, "rope_type") ? json_get_text(all, "rope_type") : json_get_text(all, "type");
     double theta;
     if (!hf_number(&m->base.hf, "rope_theta", 10000, &theta, e))
@@ -109,9 +110,7 @@ static bool read_llama(LmImport *m, Error *e)
         !hf_truth(h, "tie_word_embeddings", false, &tied, e))
         return false;
     if (attention != mlp)
-        return fail(
-            e, "%s/config.json: 'attention_bias' and 'mlp_bias' must be equal: no network here supports anything else",
-            m->base.path);
+        return fail(e, "%s/config.json: 'attention_bias' and 'mlp_bias' must be equal", m->base.path);
     if (!tied && mlp)
         return fail(e,
                     "%s/config.json: 'tie_word_embeddings' must be true where maps have biases: logits have one then",
@@ -126,14 +125,15 @@ static bool read_llama(LmImport *m, Error *e)
 
 static bool read_config(LmImport *m, Error *e)
 {
-    const char *type = json_get_text(m->base.hf.config, "model_type");
-    if (!type && json_get(m->base.hf.config, "block_size"))
+    const Json *config = m->base.hf.config;
+    const char *type = hf_said(&m->base.hf, "model_type");
+    if (!json_get(config, "model_type") && json_get(config, "block_size"))
         return read_nanogpt(m, e);
-    if (type && !strcmp(type, "llama"))
+    if (!strcmp(type, "llama"))
         return read_llama(m, e);
-    return type && !strcmp(type, "gpt2") ? read_gpt2(m, e)
-                                         : fail(e, "%s/config.json: 'model_type' is %s; gpt2 and llama can be imported",
-                                                m->base.path, type ? type : "missing");
+    return !strcmp(type, "gpt2")
+               ? read_gpt2(m, e)
+               : fail(e, "%s/config.json: 'model_type' is %.40s; gpt2 and llama can be imported", m->base.path, type);
 }
 
 /* ---- tokens, then weights */
@@ -155,8 +155,7 @@ static bool find_tokens(LmImport *m, Error *e)
     return found ? give_tokens(m, m->tokens.vocabulary, m->tokens.merges, e)
                  : fail(e,
                         "%s has neither tokenizer.json nor vocab.json and merges.txt: the tokens are missing; "
-                        "--vocabulary "
-                        "and --codes name such files",
+                        "--vocabulary and --codes name such files",
                         m->base.path);
 }
 
@@ -228,21 +227,25 @@ static bool import_any(Import *base, Error *e)
         return fail(e, "the tokens are two files: --vocabulary encoder.json and --codes vocab.bpe") ||
                app_misused(base->a);
     const bool in_folder = !file_exists(base->path) || hf_is_file(base->path);
-    if (!in_folder && !llmc_is(base->path))
-        return fail(e,
-                    "%s is no model of llm.c; of other models name the folder, or a .safetensors file in it. A .pt or "
-                    ".bin of PyTorch is a pickle, which Python alone reads: docs/exchange.md says how to convert it",
-                    base->path);
-    const bool fine = (in_folder ? import_folder : import_llmc)(m, e);
+    const bool fine = (!in_folder && llmc_is(base->path) ? import_llmc : import_folder)(m, e);
     llmc_close(&m->llmc);
     return fine;
+}
+
+/* Without data. */
+static bool open_imported(App *a, Error *e)
+{
+    Charlm *c = (Charlm *)a;
+    const TokenizerOptions o = {(TokenKind)c->options->tokens, STANDARD_MERGES, c->options->vocabulary,
+                                c->options->codes};
+    return tokenizer_learn(&c->tokenizer, &o, NULL, 0, e) && charlm_open_model(a, e);
 }
 
 bool charlm_import(App *a, Error *e)
 {
     LmImport m = {.dim = 0};
     const bool fine = import_run(&m.base, a, "Name one folder, a .safetensors file in it, or a .bin of llm.c",
-                                 import_any, NULL, e);
+                                 import_any, open_imported, e);
     if (m.tokens.made && m.tokens.vocabulary && m.tokens.merges)
         remove(m.tokens.vocabulary), remove(m.tokens.merges);
     memory_free(m.tokens.vocabulary);

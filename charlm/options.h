@@ -5,7 +5,7 @@
 #include "core/program/shared.h"
 #include "core/program/split.h"
 
-enum { COMMAND_BASELINE = COMMAND_OWN, COMMAND_IMPORT = COMMAND_OWN << 1 };
+enum { COMMAND_BASELINE = COMMAND_OWN, COMMAND_IMPORT = COMMAND_APART };
 
 enum { EXPORT_NONE, EXPORT_HF, EXPORT_GGUF, EXPORT_ONNX };
 

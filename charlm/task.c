@@ -202,7 +202,7 @@ static bool open_data(App *a, bool to_train, Error *e)
 
 /* --- the program --- */
 
-static bool open_model(App *a, Error *e)
+bool charlm_open_model(App *a, Error *e)
 {
     Charlm *c = (Charlm *)a;
     if (!charlm_build(c, e))
@@ -288,7 +288,7 @@ const AppKind charlm_kind = {.name = "charlm",
                              .built_in_preset = "prose",
                              .measure = "bytes",
                              .open = open_all,
-                             .open_model = open_model,
+                             .open_model = charlm_open_model,
                              .close = close_all,
                              .open_data = open_data,
                              .data = data,

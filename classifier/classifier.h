@@ -38,10 +38,16 @@ static inline bool classifier_has_classes(const Classifier *c)
     return !classifier_is_masked(c) && c->options->objective != OBJECTIVE_VECTORS;
 }
 
-/* Positions of a row that are registers or marks, and those before its text. */
+/* Positions of a text's row that are registers or marks, and those before the text. */
 static inline size_t classifier_marks(const Classifier *c)
 {
-    return c->options->shared.registers + (c->options->marks ? c->options->next_sentence ? 3 : 2 : 0);
+    return c->options->shared.registers + (c->options->marks ? 2 : 0);
+}
+
+/* Tokens that a row of training has room for: in pretraining, two texts have a third mark. */
+static inline size_t classifier_room(const Classifier *c)
+{
+    return c->options->shared.context - classifier_marks(c) - c->options->next_sentence;
 }
 
 static inline size_t classifier_lead(const Classifier *c) { return c->options->shared.registers + c->options->marks; }

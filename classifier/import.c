@@ -39,14 +39,13 @@ typedef struct Encoder {
 static bool find_architecture(Encoder *m, Error *e)
 {
     const Json *config = m->base.hf.config, *list = json_get(config, "architectures");
-    const char *type = json_get_text(config, "model_type"), *path = m->base.path;
+    const char *type = hf_said(&m->base.hf, "model_type"), *path = m->base.path;
     const char *name = list && list->kind == JSON_ARRAY && list->count ? list->items[0].text : NULL;
     for (size_t i = 0; i < sizeof architectures / sizeof *architectures && !m->is; i++)
-        if (type && !strcmp(type, architectures[i].type) && (!name || !strcmp(name, architectures[i].name)))
+        if (!strcmp(type, architectures[i].type) && (!name || !strcmp(name, architectures[i].name)))
             m->is = &architectures[i];
-    if (!type || (strcmp(type, "bert") != 0 && strcmp(type, "distilbert") != 0))
-        return fail(e, "%s/config.json: 'model_type' is %.40s; bert and distilbert can be imported", path,
-                    type ? type : "missing");
+    if (strcmp(type, "bert") != 0 && strcmp(type, "distilbert") != 0)
+        return fail(e, "%s/config.json: 'model_type' is %.40s; bert and distilbert can be imported", path, type);
     return m->is || fail(e,
                          "%s/config.json: 'architectures' is %.60s; of %s, the model itself can be imported, and with "
                          "a head ForMaskedLM, ForPreTraining and ForSequenceClassification",

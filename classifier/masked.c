@@ -11,7 +11,7 @@ static const double usual_share = 0.15;
 /* [CLS] a [SEP] b [SEP]; returns the row's first position. */
 static size_t add_pair(const Classifier *c, Batch *b, const Texts *texts, size_t i, size_t row)
 {
-    const Pair p = pair_of(&c->masking, texts, i, c->step, row, c->model.context - classifier_marks(c));
+    const Pair p = pair_of(&c->masking, texts, i, c->step, row, classifier_room(c));
     const size_t second = p.a_count + 2, length = second + p.b_count + 1, registers = c->model.registers.count,
                  at = batch_row_after(b, TEXT, c->model.registers, length);
     int32_t *ids = b->side[TEXT].ids + at;

@@ -43,7 +43,7 @@ const Option classifier_options[] = {
     {"segments", 0, OPTION_YES_NO, OPTION_MODEL, TRAIN | INFO | BENCH, AT(segments), NULL, NULL, "add a vector to the embeddings that says which of two parts of a text a token is in (default no)"},
     {"objective", 0, OPTION_CHOICE, OPTION_MODEL, TRAIN | INFO | BENCH, AT(objective), NULL, .choices = objectives, "what to learn: the class of a text, or masked tokens, as the command pretrain does; vectors: nothing, for imported models without logits (default classes)"},
     {"next-sentence", 0, OPTION_YES_NO, OPTION_MODEL, TRAIN | INFO | BENCH, AT(next_sentence), NULL, NULL, "pretraining: also predict whether two parts of a text belong together, with --marks and --segments (default no)"},
-    {"mask-share", 0, OPTION_REAL, OPTION_TRAINING, TRAIN | INFO | BENCH, AT(mask_share), NULL, "[0,1)", "pretraining: the part of a text's tokens that is predicted (default, or 0: 0.15)"},
+    {"mask-share", 0, OPTION_REAL, OPTION_TRAINING, TRAIN | INFO | BENCH, AT(mask_share), NULL, "[0,1)", "pretraining: the part of a text's tokens that is predicted (0: 0.15; that of the presets: 0.2)"},
     {"whole-words", 0, OPTION_YES_NO, OPTION_TRAINING, TRAIN, AT(whole_words), NULL, NULL, "pretraining: mask all subwords of a word or none (default no)"},
     {"unlabelled", 0, OPTION_PATH, OPTION_TRAINING, TRAIN | EVAL, AT(unlabelled), NULL, "FILE", "pretraining: more texts, without labels: a file, a folder or an archive"},
     {"examples", 0, OPTION_SIZE, OPTION_TRAINING, TRAIN | EVAL | BASELINE, AT(examples), NULL, NULL, "train on N texts of the training part, the same number from each class, drawn by the seed (default: all)"},

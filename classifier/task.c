@@ -270,9 +270,9 @@ static bool tokens_suit(const Classifier *c, Error *e)
         return fail(e, "--next-sentence needs --marks and --segments");
     if (v->segments && o->ngrams)
         return fail(e, "--segments does not support --ngrams");
-    return o->context > classifier_marks(c) ||
-           fail(e, "--context %zu: %zu of its positions are for registers, [CLS] and [SEP]", o->context,
-                classifier_marks(c));
+    const size_t marks = classifier_marks(c) + v->next_sentence;
+    return o->context > marks ||
+           fail(e, "--context %zu: %zu of its positions are for registers, [CLS] and [SEP]", o->context, marks);
 }
 
 bool classifier_build(Classifier *c, size_t tokens, size_t classes, Error *e)
@@ -301,7 +301,7 @@ ReviewsOptions classifier_reviews_options(const Classifier *c)
                                            .size = v->words,
                                            .marks = v->marks || masked,
                                            .file = v->vocabulary},
-                            .length = v->shared.context - classifier_marks(c),
+                            .length = classifier_room(c),
                             .seed = (uint32_t)v->shared.seed,
                             .final = v->final,
                             .examples = v->examples,
@@ -336,7 +336,7 @@ static bool print_balance(const Classifier *c, Error *e)
         const Texts *texts = reviews_part(&c->reviews, (Split)part);
         reviews_balance(&c->reviews, (Split)part, counts);
         fprintf(stderr, "%-5s %6zu texts, %zu cut at %zu %s:", split_name((Split)part), texts->count, texts->cut,
-                c->options->shared.context - classifier_marks(c), classifier_unit(c));
+                classifier_room(c), classifier_unit(c));
         for (size_t i = 0; i < c->reviews.class_count; i++)
             fprintf(stderr, "%s %s %zu", i ? "," : "", c->reviews.classes[i], counts[i]);
         fputc('\n', stderr);
@@ -351,8 +351,7 @@ static bool print_amount(const Classifier *c)
     for (int part = 0; part < SPLITS; part++) {
         const Texts *texts = reviews_part(&c->reviews, (Split)part);
         fprintf(stderr, "%-5s %6zu texts of up to %zu tokens: %zu in all\n", split_name((Split)part), texts->count,
-                c->options->shared.context - classifier_marks(c),
-                texts->count ? texts->start[texts->count] - texts->start[0] : 0);
+                classifier_room(c), texts->count ? texts->start[texts->count] - texts->start[0] : 0);
     }
     return true;
 }

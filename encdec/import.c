@@ -54,10 +54,10 @@ static bool says_nothing_else(const HfFolder *h, const char *path, Error *e)
                  {"add_bias_logits", false},
                  {"static_position_embeddings", true}};
     const Json *list = json_get(h->config, "architectures");
-    const char *type = json_get_text(h->config, "model_type");
+    const char *type = hf_said(h, "model_type");
     const char *name = list && list->kind == JSON_ARRAY && list->count ? list->items[0].text : NULL;
-    if (!type || strcmp(type, "marian") != 0)
-        return fail(e, "%s/config.json: 'model_type' is %.40s; marian can be imported", path, type ? type : "missing");
+    if (strcmp(type, "marian") != 0)
+        return fail(e, "%s/config.json: 'model_type' is %.40s; marian can be imported", path, type);
     if (name && strcmp(name, "MarianMTModel") != 0)
         return fail(e, "%s/config.json: 'architectures' is %.60s; MarianMTModel can be imported", path, name);
     if (json_get(h->config, "num_experts"))
@@ -126,26 +126,69 @@ static bool read_tables(Marian *m, Error *e)
 
 /* ---- tokens */
 
-/* A token that the configuration names by its id is what we take it for. */
-static bool is_token(const Marian *m, const char *key, const char *name, int64_t id, Error *e)
+/* A configuration, and the file that it comes from. */
+typedef struct Said {
+    const Marian *m;
+    const Json *json;
+    const char *file;
+} Said;
+
+static const Json *given(const Said *s, const char *key)
 {
-    const Json *said = json_get(m->base.hf.config, key);
+    const Json *item = json_get(s->json, key);
+    return item && item->kind != JSON_NULL ? item : NULL;
+}
+
+/* A token that it names by its id, alone or as the only one of a list, is what we take it for. */
+static bool is_token(const Said *s, const char *key, const char *name, int64_t id, Error *e)
+{
+    const Json *said = given(s, key);
     int64_t is;
+    if (said && said->kind == JSON_ARRAY && said->count == 1)
+        said = &said->items[0];
     return !said || (json_integer(said, &is) && is == id) ||
-           fail(e, "%s/config.json: '%s' is not the id of %s, %d", m->base.path, key, name, (int)id);
+           fail(e, "%s/%s: '%s' is not the id of %s, %d", s->m->base.path, s->file, key, name, (int)id);
 }
 
 /* Nothing is kept from being said but <pad>. */
-static bool forbids_pad_alone(const Marian *m, Error *e)
+static bool forbids_pad_alone(const Said *s, Error *e)
 {
-    const Json *bad = json_get(m->base.hf.config, "bad_words_ids");
+    const Json *bad = given(s, "bad_words_ids");
     int64_t id;
-    if (!bad || bad->kind == JSON_NULL)
+    if (!bad)
         return true;
     const Json *one = bad->kind == JSON_ARRAY && bad->count == 1 ? &bad->items[0] : NULL;
     return (one && one->kind == JSON_ARRAY && one->count == 1 && json_integer(&one->items[0], &id) &&
-            id == words_of(m, TARGET)->pad) ||
-           fail(e, "%s/config.json: 'bad_words_ids' must be that of <pad> alone", m->base.path);
+            id == words_of(s->m, TARGET)->pad) ||
+           fail(e, "%s/%s: 'bad_words_ids' must be that of <pad> alone", s->m->base.path, s->file);
+}
+
+/* Translations begin, go on and end as here. How they are searched for (num_beams, length_penalty and so on) is for the
+ * options of translate to say. */
+static bool writes_as_here(const Said *s, Error *e)
+{
+    static const char *const absent[] = {"forced_bos_token_id", "forced_decoder_ids", "suppress_tokens",
+                                         "sequence_bias", "begin_suppress_tokens"};
+    const MarianWords *w = words_of(s->m, TARGET);
+    for (size_t i = 0; i < sizeof absent / sizeof *absent; i++) {
+        const Json *item = given(s, absent[i]);
+        if (item && !((item->kind == JSON_ARRAY || item->kind == JSON_OBJECT) && !item->count))
+            return fail(e, "%s/%s: '%s' is not supported", s->m->base.path, s->file, absent[i]);
+    }
+    return is_token(s, "eos_token_id", "</s>", w->theirs[END], e) && is_token(s, "pad_token_id", "<pad>", w->pad, e) &&
+           is_token(s, "decoder_start_token_id", "<pad>", w->pad, e) && forbids_pad_alone(s, e);
+}
+
+/* What generation_config.json says comes first there, and must be as here, too. */
+static bool both_write_as_here(const Marian *m, Error *e)
+{
+    static const char file[] = "generation_config.json";
+    Json *generation;
+    const bool fine = hf_json_if_there(&generation, &m->base.hf, file, e) &&
+                      writes_as_here(&(Said){m, m->base.hf.config, "config.json"}, e) &&
+                      writes_as_here(&(Said){m, generation, file}, e);
+    json_free(generation);
+    return fine;
 }
 
 static bool read_words(Marian *m, size_t side, const char *file, Error *e)
@@ -164,8 +207,10 @@ static bool read_words(Marian *m, size_t side, const char *file, Error *e)
 static bool adds_none(const Marian *m, Error *e)
 {
     static const char *const none[] = {NULL};
+    static const char *const marks[][2] = {
+        {"eos_token", "</s>"}, {"unk_token", "<unk>"}, {"pad_token", "<pad>"}, {NULL, NULL}};
     const MarianWords *w = &m->words[SOURCE];
-    const HfWords words = {.words = &w->words, .theirs = w->theirs, .named = none};
+    const HfWords words = {.words = &w->words, .theirs = w->theirs, .named = none, .marks = marks};
     return hf_adds_as_here(&m->base.hf, NULL, &words, e);
 }
 
@@ -181,8 +226,7 @@ static bool read_vocabularies(Marian *m, Error *e)
         return false;
     const MarianWords *w = words_of(m, TARGET);
     return (w->pad >= 0 || fail(e, "%s: its vocabulary has no <pad>, which a translation begins with", m->base.path)) &&
-           is_token(m, "eos_token_id", "</s>", w->theirs[END], e) && is_token(m, "pad_token_id", "<pad>", w->pad, e) &&
-           is_token(m, "decoder_start_token_id", "<pad>", w->pad, e) && forbids_pad_alone(m, e);
+           both_write_as_here(m, e);
 }
 
 static bool read_pieces(Subwords *p, const Marian *m, size_t side, const char *file, Error *e)
@@ -258,7 +302,7 @@ static bool convert(EncDec *c, Marian *m, Error *e)
                                           "lm_head.weight", NULL};
     const NamingTable table = marian_names(MARIAN_ALL, m->depth, m->dim);
     HfFolder *h = &m->base.hf;
-    Tables t = {.source = {read_ordered}, .theirs = m->is_npz ? &m->npz.source : &h->source, .m = m};
+    Tables t = {.source = {read_ordered, m->base.path}, .theirs = m->is_npz ? &m->npz.source : &h->source, .m = m};
     Model model = {.context = 0};
     const bool fine = model_open(&model, c->options, m->tokens[SOURCE], m->two ? m->tokens[TARGET] : 0, e) &&
                       import_weights(&m->base, &table, &t.source, &model.parameters, e) &&

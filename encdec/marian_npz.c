@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { VALUE = 400 };
+enum { VALUE = 400, SIZE_MOST = 1 << 30 };
 static const char yml[] = "special:model.yml";
 static float *read(Source *s, const char *name, size_t rows, size_t columns, Error *e);
 
@@ -187,6 +187,17 @@ static const char *const sizes[][2] = {{"dim-emb", "d_model"},
                                        {"transformer-heads", "decoder_attention_heads"},
                                        {"transformer-dim-ffn", "encoder_ffn_dim"}};
 
+/* may_lack: nothing said, or 0, is 0. */
+static bool size_of(const MarianNpz *n, const char *option, bool may_lack, size_t *size, Error *e)
+{
+    char value[VALUE];
+    value_of(n, option, value);
+    const bool digits = *value && strspn(value, "0123456789") == strlen(value) && strlen(value) < 11;
+    *size = digits ? strtoul(value, NULL, 10) : 0;
+    return (digits && *size && *size <= SIZE_MOST) || (may_lack && (!*value || (digits && !*size))) ||
+           fail(e, "%s: '%s' must be a whole number from 1 to %d", n->npz.path, option, SIZE_MOST);
+}
+
 static bool write_config(const MarianNpz *n, Buffer *b, Error *e)
 {
     char value[VALUE];
@@ -196,18 +207,25 @@ static bool write_config(const MarianNpz *n, Buffer *b, Error *e)
             return fail(e, "%s: '%s' is %.60s, and only '%s' is supported", n->npz.path, fixed[i][0], value,
                         fixed[i][1]);
     }
+    size_t size, dim, heads, ff;
     buffer_print(b, "{");
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        value_of(n, sizes[i][0], value);
-        if (!*value || strspn(value, "0123456789") != strlen(value))
-            return fail(e, "%s: '%s' is not a number", n->npz.path, sizes[i][0]);
-        json_add_member(b, sizes[i][1], strtod(value, NULL));
+        if (!size_of(n, sizes[i][0], false, &size, e))
+            return false;
+        json_add_member(b, sizes[i][1], (double)size);
     }
-    value_of(n, "transformer-decoder-dim-ffn", value);
-    if (!strtoul(value, NULL, 10))
-        value_of(n, "transformer-dim-ffn", value);
-    json_add_member(b, "decoder_ffn_dim", strtod(value, NULL));
+    if (!size_of(n, "dim-emb", false, &dim, e) || !size_of(n, "transformer-heads", false, &heads, e) ||
+        !size_of(n, "transformer-dim-ffn", false, &ff, e) || !size_of(n, "transformer-decoder-dim-ffn", true, &size, e))
+        return false;
+    if (size && size != ff)
+        return fail(e, "%s: 'transformer-decoder-dim-ffn' must be 0, or 'transformer-dim-ffn'", n->npz.path);
+    if (dim % heads)
+        return fail(e, "%s: 'dim-emb' %zu is not a multiple of 'transformer-heads' %zu", n->npz.path, dim, heads);
+    json_add_member(b, "decoder_ffn_dim", (double)ff);
     value_of(n, "transformer-ffn-activation", value);
+    if (*value && strcmp(value, "swish") != 0 && strcmp(value, "relu") != 0 && strcmp(value, "gelu") != 0)
+        return fail(e, "%s: 'transformer-ffn-activation' is %.60s; swish, relu and gelu are supported", n->npz.path,
+                    value);
     json_add_key(b, "activation_function");
     json_add_string(b, *value ? value : "swish");
     json_add_member(b, "max_position_embeddings", 512);
@@ -493,7 +511,7 @@ static bool read_all(MarianNpz *n, Error *e)
 bool marian_npz_open(MarianNpz *n, const char *path, Error *e)
 {
     const char *slash = strrchr(path, '/');
-    *n = (MarianNpz){.source = {read}, .folder = memory_string(slash ? path : ".")};
+    *n = (MarianNpz){.source = {read, path}, .folder = memory_string(slash ? path : ".")};
     if (!n->folder)
         return memory_error(e, "a path", strlen(path), 1);
     if (slash)

@@ -1,8 +1,9 @@
 /* What a folder of Hugging Face's adds to its vocabulary (see hf_folder.h): tokens that a text is cut at before all else, and
- * tokens around a text. */
+ * tokens around a text; and which tokens it takes for marks. */
 #include "core/exchange/hf_folder.h"
 
 #include "base/buffer.h"
+#include "base/file.h"
 #include "base/memory.h"
 
 #include <stdlib.h>
@@ -166,16 +167,55 @@ static bool surrounds_as_here(const HfFolder *h, const Json *tokenizer, const Hf
     return fine;
 }
 
+/* ---- marks */
+
+/* A token is its text, or an object that describes it. */
+static const char *text_of(const Json *token)
+{
+    return token->kind == JSON_STRING ? token->text : json_get_text(token, "content");
+}
+
+static bool is_mark(const HfFolder *h, const HfWords *w, const char *file, const char *key, const Json *said, Error *e)
+{
+    const char *token = text_of(said);
+    const char *const(*mark)[2] = w->marks;
+    while (token && mark && (*mark)[0] && strcmp((*mark)[0], key) != 0)
+        mark++;
+    const char *wanted = token && mark ? (*mark)[1] : NULL;
+    if (wanted && strcmp(token, wanted) != 0)
+        return fail(e, "%s/%s: '%s' is %.40s, and only %s is supported", h->path, file, key, token, wanted);
+    return !token || wanted || !w->named_only || is_among(token, w->named) ||
+           fail(e, "%s/%s: '%s' is %.40s, which is none of the usual marks", h->path, file, key, token);
+}
+
+/* "cls_token": "[CLS]", and lists of more. */
+static bool marks_as_here(const HfFolder *h, const HfWords *w, const char *file, const Json *said, Error *e)
+{
+    static const char *const lists[] = {"additional_special_tokens", "extra_special_tokens", NULL};
+    bool fine = true;
+    for (size_t i = 0; fine && said && said->kind == JSON_OBJECT && i < said->count; i++) {
+        const Json *item = &said->items[i];
+        if (is_among(item->key, lists))
+            for (size_t k = 0; fine && k < item->count; k++)
+                fine = is_mark(h, w, file, item->key, &item->items[k], e);
+        else if (name_ends(item->key, "_token"))
+            fine = is_mark(h, w, file, item->key, item, e);
+    }
+    return fine;
+}
+
 bool hf_adds_as_here(const HfFolder *h, const Json *tokenizer, const HfWords *w, Error *e)
 {
-    static const char config[] = "tokenizer_config.json";
-    Json *added = NULL, *said = NULL;
+    static const char config[] = "tokenizer_config.json", map[] = "special_tokens_map.json";
+    Json *added = NULL, *said = NULL, *marks = NULL;
     const bool fine = hf_json_if_there(&added, h, "added_tokens.json", e) && hf_json_if_there(&said, h, config, e) &&
-                      knows_added(h, w, added, e) &&
+                      hf_json_if_there(&marks, h, map, e) && marks_as_here(h, w, config, said, e) &&
+                      marks_as_here(h, w, map, marks, e) && knows_added(h, w, added, e) &&
                       knows_described(h, w, config, json_get(said, "added_tokens_decoder"), e) &&
                       knows_described(h, w, "tokenizer.json", json_get(tokenizer, "added_tokens"), e) &&
                       surrounds_as_here(h, tokenizer, w, e);
     json_free(added);
     json_free(said);
+    json_free(marks);
     return fine;
 }

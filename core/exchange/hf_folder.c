@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "core/text/gpt2.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,6 +60,12 @@ static const Json *given(const HfFolder *h, const char *key)
     return item && item->kind != JSON_NULL ? item : NULL;
 }
 
+const char *hf_said(const HfFolder *h, const char *key)
+{
+    const char *text = json_get_text(h->config, key);
+    return text ? text : given(h, key) ? "no text" : "missing";
+}
+
 /* What each kind of model may say, and no network here does. */
 static bool says_nothing_else(const HfFolder *h, Error *e)
 {
@@ -73,7 +80,13 @@ static bool says_nothing_else(const HfFolder *h, Error *e)
 
 bool hf_open(HfFolder *h, const char *path, const char *prefix, Error *e)
 {
-    *h = (HfFolder){.source = {read}, .path = path, .prefix = prefix};
+    *h = (HfFolder){.source = {read, path}, .path = path, .prefix = prefix};
+    if (file_exists(path) && !hf_is_file(path))
+        return fail(
+            e,
+            "%s is no folder: name the model's folder, or a .safetensors file in it. A .pt or .bin of PyTorch is "
+            "a pickle, which Python alone reads: docs/exchange.md says how to convert it",
+            path);
     return find_folder(h, e) && hf_json(&h->config, h, "config.json", e) && says_nothing_else(h, e);
 }
 
@@ -96,7 +109,7 @@ bool hf_size(const HfFolder *h, const char *key, size_t otherwise, size_t *size,
     if (!item)
         return otherwise > 0 || fail(e, "%s/config.json: '%s' is missing", h->path, key);
     if (!json_integer(item, &value) || value < 1 || value > 1 << 30)
-        return fail(e, "%s/config.json: '%s' is not a number of at least 1", h->path, key);
+        return fail(e, "%s/config.json: '%s' must be a whole number from 1 to %d", h->path, key, 1 << 30);
     *size = (size_t)value;
     return true;
 }
@@ -119,15 +132,15 @@ bool hf_must_be(const HfFolder *h, const char *key, bool otherwise, bool wanted,
 {
     bool truth;
     return hf_truth(h, key, otherwise, &truth, e) &&
-           (truth == wanted || fail(e, "%s/config.json: '%s' must be %s: no network here supports anything else",
-                                    h->path, key, wanted ? "true" : "false"));
+           (truth == wanted || fail(e, "%s/config.json: '%s' must be %s: anything else is not supported", h->path, key,
+                                    wanted ? "true" : "false"));
 }
 
 bool hf_must_say(const HfFolder *h, const char *key, const char *wanted, Error *e)
 {
     const Json *item = given(h, key);
     return !item || (item->kind == JSON_STRING && !strcmp(item->text, wanted)) ||
-           fail(e, "%s/config.json: '%s' must be %s: no network here supports anything else", h->path, key, wanted);
+           fail(e, "%s/config.json: '%s' must be %s: anything else is not supported", h->path, key, wanted);
 }
 
 /* ---- weights */
@@ -302,14 +315,25 @@ bool hf_nothing_left(const HfFolder *h, const char *const *ignored, Error *e)
     for (size_t f = 0; f < h->files; f++)
         for (size_t i = 0; i < safetensors_count(h->file[f]); i++) {
             const char *name = safetensors_at(h->file[f], i)->name;
-            if (!h->used[f][i] && !is_ignored(name, ignored))
-                return fail(e, "%s: tensor '%.100s' has no place in the model that config.json describes", h->path,
-                            name);
+            size_t other;
+            if (h->used[f][i] || is_ignored(name, ignored))
+                continue;
+            if (find_named(h, name, &other) && other != f)
+                return fail(e, "%s: tensor '%.100s' is in two files", h->path, name);
+            return fail(e, "%s: tensor '%.100s' has no place in the model that config.json describes", h->path, name);
         }
     return true;
 }
 
 /* ---- tokens */
+
+bool hf_blame(Error *e, const HfFolder *h, const char *made, const char *called)
+{
+    const size_t size = strlen(made);
+    return strncmp(e->text, made, size)
+               ? false
+               : fail(e, "%s/tokenizer.json (written as %s)%s", h->path, called, e->text + size);
+}
 
 bool hf_file(char **path, const HfFolder *h, const char *name, bool *there, Error *e)
 {
@@ -322,7 +346,7 @@ bool hf_file(char **path, const HfFolder *h, const char *name, bool *there, Erro
 static bool cuts_as_here(const Json *t, const char *folder, Error *e)
 {
     const Json *model = json_get(t, "model"), *before = json_get(t, "pre_tokenizer"),
-               *normalizer = json_get(t, "normalizer");
+               *normalizer = json_get(t, "normalizer"), *dropout = json_get(model, "dropout");
     static const char *const no[] = {"byte_fallback", "ignore_merges"};
     static const char *const none[] = {"continuing_subword_prefix", "end_of_word_suffix"};
     const char *type = json_get_text(model, "type"), *split = json_get_text(before, "type");
@@ -336,6 +360,8 @@ static bool cuts_as_here(const Json *t, const char *folder, Error *e)
         return fail(e, "%s/tokenizer.json: 'pre_tokenizer' does not split as GPT-2 does", folder);
     if (normalizer && normalizer->kind != JSON_NULL)
         return fail(e, "%s/tokenizer.json: 'normalizer' changes texts, which no tokenizer here does", folder);
+    if (dropout && dropout->kind != JSON_NULL && !(dropout->kind == JSON_NUMBER && fabs(dropout->number) <= 0))
+        return fail(e, "%s/tokenizer.json: 'dropout' must be 0: tokens are not drawn at random here", folder);
     for (size_t i = 0; i < 2; i++) {
         const Json *flag = json_get(model, no[i]);
         const char *text = json_get_text(model, none[i]);
@@ -347,12 +373,24 @@ static bool cuts_as_here(const Json *t, const char *folder, Error *e)
 
 static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
+/* Whether each token of an object has a number. */
+static bool are_ids(const Json *words, const char *folder, Error *e)
+{
+    int64_t id;
+    for (size_t i = 0; i < words->count; i++)
+        if (!json_integer(&words->items[i], &id) || id < 0)
+            return fail(e, "%s/tokenizer.json: the id of '%.40s' is not a whole number", folder, words->items[i].key);
+    return true;
+}
+
 static bool write_vocabulary(const Json *t, const char *folder, const char *path, Error *e)
 {
     const Json *words = json_get(json_get(t, "model"), "vocab"), *added = json_get(t, "added_tokens");
     Buffer b = {0};
     if (!words || words->kind != JSON_OBJECT)
         return fail(e, "%s/tokenizer.json: 'vocab' is missing", folder);
+    if (!are_ids(words, folder, e))
+        return false;
     const char **known = memory_get(words->count + 1, sizeof *known);
     if (!known)
         return memory_error(e, "tokens", words->count, sizeof *known);
@@ -453,7 +491,7 @@ static bool has_all(const HfTokens *t, const HfFolder *h, const Json *tokenizer,
                                                                                  NULL};
     Gpt2 g;
     if (!gpt2_read(&g, t->vocabulary, t->merges, e))
-        return false;
+        return t->made && (hf_blame(e, h, t->vocabulary, "vocab.json") || hf_blame(e, h, t->merges, "merges.txt"));
     const HfWords words = {.words = &g.subwords, .named = named, .flags = flags, .single = "A"};
     const bool fine = hf_adds_as_here(h, tokenizer, &words, e);
     gpt2_close(&g);

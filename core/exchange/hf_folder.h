@@ -6,6 +6,7 @@
  *     tokenizer.json                         its tokens: byte pairs of bytes, or WordPiece; or the same as vocab.json and
  *                                            merges.txt, encoder.json and vocab.bpe, or vocab.txt
  *     tokenizer_config.json                  how tokens are read, where it is there
+ *     special_tokens_map.json                which tokens are marks, where it is there
  *     added_tokens.json                      tokens that are added to those, where it is there: there may be none
  *
  * What it says of itself that would change the meaning, and that is not known, is refused by name: here what any model may
@@ -52,6 +53,12 @@ bool hf_json_if_there(Json **json, const HfFolder *h, const char *name, Error *e
 /* Whether the folder has a file of that name. */
 bool hf_file(char **path, const HfFolder *h, const char *name, bool *there, Error *e);
 
+/* An error in a file that was made of tokenizer.json names that instead, and what the file would be called. Returns false. */
+bool hf_blame(Error *e, const HfFolder *h, const char *made, const char *called);
+
+/* What a key says, for messages. */
+const char *hf_said(const HfFolder *h, const char *key);
+
 /* A size of the configuration; `otherwise` where it is not there, or null (0: that is an error). */
 bool hf_size(const HfFolder *h, const char *key, size_t otherwise, size_t *size, Error *e);
 
@@ -79,17 +86,19 @@ bool hf_nothing_left(const HfFolder *h, const char *const *ignored, Error *e);
 /* What a text becomes here. */
 typedef struct HfWords {
     const Vocabulary *words;
-    const int32_t *theirs;     /* [words->count] the id that each has in the folder; NULL: the same as here */
-    const char *const *named;  /* names that are one token in a text; the list ends with a NULL */
-    bool named_only;           /* no other token may be added, not even a special one, whose name would be text */
-    const char *const *flags;  /* what an added token of such a name must not be; the list ends with a NULL */
+    const int32_t *theirs;         /* [words->count] the id that each has in the folder; NULL: the same as here */
+    const char *const *named;      /* names that are one token in a text; the list ends with a NULL */
+    bool named_only;               /* no other token may be added, not even a special one, whose name would be text */
+    const char *const *flags;      /* what an added token of such a name must not be; the list ends with a NULL */
+    const char *const (*marks)[2]; /* {"cls_token", "[CLS]"}: which token is what; the list ends with a NULL */
     const char *single, *pair; /* what is made of a text A and of two: "[CLS] A [SEP]"; NULL: there is no such thing. A
                                 * part with the second segment is followed by :1 */
 } HfWords;
 
 /* Refuses a token that added_tokens.json, tokenizer_config.json or tokenizer.json adds, unless the vocabulary has it under
- * that id and texts are split at it as here (added_tokens.json does not say how they are); and a post_processor that surrounds texts with others. tokenizer: tokenizer.json;
- * NULL: there is none. */
+ * that id and texts are split at it as here (added_tokens.json does not say how they are); other marks than these, which
+ * tokenizer_config.json and special_tokens_map.json name; and a post_processor that surrounds texts with other tokens.
+ * tokenizer: tokenizer.json; NULL: there is none. */
 bool hf_adds_as_here(const HfFolder *h, const Json *tokenizer, const HfWords *w, Error *e);
 
 /* The files of its tokens, to be freed with memory_free: in the folder, or made of tokenizer.json as `made` followed by

@@ -10,6 +10,8 @@
 #include <string.h>
 
 static const char *const marks[] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", NULL};
+static const char *const keys[][2] = {{"pad_token", "[PAD]"}, {"unk_token", "[UNK]"},   {"cls_token", "[CLS]"},
+                                      {"sep_token", "[SEP]"}, {"mask_token", "[MASK]"}, {NULL, NULL}};
 
 static bool is_truth(const Json *item, bool truth) { return item && item->kind == JSON_BOOL && item->truth == truth; }
 static bool is_none(const Json *item) { return !item || item->kind == JSON_NULL; }
@@ -63,9 +65,12 @@ static bool write_lines(const Json *words, const char *folder, const char *path,
     for (size_t i = 0; fine && i < words->count; i++) {
         int64_t id;
         const Json *word = &words->items[i];
-        fine = (json_integer(word, &id) && id >= 0 && (uint64_t)id < words->count && !lines[id]) ||
-               fail(e, "%s/tokenizer.json: the id of subword %zu is not one of 0 to %zu that no other has", folder, i,
+        fine = (json_integer(word, &id) && id >= 0 && (uint64_t)id < words->count) ||
+               fail(e, "%s/tokenizer.json: the id of '%.40s' is not a whole number from 0 to %zu", folder, word->key,
                     words->count - 1);
+        if (fine && lines[id])
+            fine = fail(e, "%s/tokenizer.json: '%.40s' and '%.40s' have the same id %d", folder, lines[id], word->key,
+                        (int)id);
         if (fine && (!*word->key || strpbrk(word->key, "\r\n")))
             fine = fail(e, "%s/tokenizer.json: subword %zu is empty, or has an end of a line in it", folder, i);
         if (fine)
@@ -110,21 +115,41 @@ static bool splits_as_here(const Json *t, const char *folder, Error *e)
            fail(e, "%s/tokenizer_config.json: 'never_split' must be empty: no word is left whole here", folder);
 }
 
-/* vocab.txt, and what tokenizer_config.json says of it, where that is there. */
-static bool find_file(HfWordPiece *t, const HfFolder *h, Error *e)
+/* vocab.txt, and what tokenizer_config.json says of it; NULL: it is not there. */
+static bool find_file(HfWordPiece *t, const HfFolder *h, const Json *config, Error *e)
 {
     bool there;
-    Json *config;
     if (!hf_file(&t->vocabulary, h, "vocab.txt", &there, e))
         return false;
     if (!there)
         return fail(e, "%s has neither tokenizer.json nor vocab.txt: the tokens are missing", h->path);
-    if (!hf_json_if_there(&config, h, "tokenizer_config.json", e))
+    return reads_as_here(&t->lower, config, "do_lower_case", h->path, e) && splits_as_here(config, h->path, e);
+}
+
+/* BERT's own classes of tokenizers take what tokenizer_config.json says, or what they do where it says nothing, for what
+ * tokenizer.json says; a class for any tokenizer.json takes that alone, and so do we where tokenizer.json is alone. */
+static bool classes_agree(const HfWordPiece *t, const HfFolder *h, const Json *tokenizer, const Json *config, Error *e)
+{
+    static const char *const own[] = {"BertTokenizer", "BertTokenizerFast", "DistilBertTokenizer",
+                                      "DistilBertTokenizerFast"},
+                             *const any[] = {"PreTrainedTokenizerFast", "TokenizersBackend"};
+    const char *class = json_get_text(config, "tokenizer_class");
+    bool is_own = !class, lower;
+    if (!config)
+        return true;
+    for (size_t i = 0; class && i < sizeof own / sizeof *own; i++)
+        is_own = is_own || !strcmp(class, own[i]);
+    for (size_t i = 0; class && tokenizer && i < sizeof any / sizeof *any; i++)
+        if (!strcmp(class, any[i]))
+            return true;
+    if (!is_own)
+        return fail(e, "%s/tokenizer_config.json: 'tokenizer_class' is %.60s; those of BERT can be imported", h->path,
+                    class);
+    if (!reads_as_here(&lower, config, "do_lower_case", h->path, e))
         return false;
-    const bool fine = !config || (reads_as_here(&t->lower, config, "do_lower_case", h->path, e) &&
-                                  splits_as_here(config, h->path, e));
-    json_free(config);
-    return fine;
+    return lower == t->lower ||
+           fail(e, "%s: 'do_lower_case' of tokenizer_config.json is %s, and 'lowercase' of tokenizer.json is not",
+                h->path, json_get(config, "do_lower_case") ? lower ? "true" : "false" : "true, as it is not there");
 }
 
 static bool has_all(const HfWordPiece *t, const HfFolder *h, const Json *tokenizer, Error *e)
@@ -132,11 +157,12 @@ static bool has_all(const HfWordPiece *t, const HfFolder *h, const Json *tokeniz
     static const char *const flags[] = {"single_word", "normalized", NULL};
     WordPiece w;
     if (!wordpiece_read(&w, t->vocabulary, t->lower, e))
-        return false;
+        return t->made && hf_blame(e, h, t->vocabulary, "vocab.txt");
     const HfWords words = {.words = &w.subwords,
                            .named = marks,
                            .named_only = true,
                            .flags = flags,
+                           .marks = keys,
                            .single = "[CLS] A [SEP]",
                            .pair = "[CLS] A [SEP] B:1 [SEP]:1"};
     const bool fine = hf_adds_as_here(h, tokenizer, &words, e);
@@ -146,12 +172,14 @@ static bool has_all(const HfWordPiece *t, const HfFolder *h, const Json *tokeniz
 
 bool hf_wordpiece_find(HfWordPiece *t, const HfFolder *h, const char *made, Error *e)
 {
-    Json *tokenizer;
+    Json *tokenizer, *config = NULL;
     *t = (HfWordPiece){.lower = true};
     const bool fine = hf_json_if_there(&tokenizer, h, "tokenizer.json", e) &&
-                      (tokenizer ? make_file(t, tokenizer, h, made, e) : find_file(t, h, e)) &&
-                      has_all(t, h, tokenizer, e);
+                      hf_json_if_there(&config, h, "tokenizer_config.json", e) &&
+                      (tokenizer ? make_file(t, tokenizer, h, made, e) : find_file(t, h, config, e)) &&
+                      classes_agree(t, h, tokenizer, config, e) && has_all(t, h, tokenizer, e);
     json_free(tokenizer);
+    json_free(config);
     return fine;
 }
 
@@ -230,7 +258,6 @@ static void add_tokenizer(Buffer *b, const WordPiece *w)
 
 bool hf_wordpiece_write(const char *folder, const WordPiece *w, size_t context, Error *e)
 {
-    static const char *const keys[] = {"pad_token", "unk_token", "cls_token", "sep_token", "mask_token"};
     Buffer tokenizer = {0}, config = {0};
     char *vocabulary = path_join(folder, "vocab.txt");
     const bool fine = vocabulary ? wordpiece_write(w, vocabulary, e) : memory_error(e, "a path", strlen(folder), 1);
@@ -239,9 +266,9 @@ bool hf_wordpiece_write(const char *folder, const WordPiece *w, size_t context, 
     buffer_print(&config, "{\"tokenizer_class\": \"BertTokenizer\"");
     add_truth(&config, "do_lower_case", w->lower);
     json_add_member(&config, "model_max_length", (double)context);
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (id_of(w, marks[i]) >= 0)
-            json_add_text(&config, keys[i], marks[i]);
+    for (size_t i = 0; keys[i][0]; i++)
+        if (id_of(w, keys[i][1]) >= 0)
+            json_add_text(&config, keys[i][0], keys[i][1]);
     buffer_print(&config, "}\n");
     const bool written = fine && text_file(folder, "tokenizer.json", &tokenizer, e);
     buffer_free(&tokenizer);

@@ -166,7 +166,7 @@ static bool has_its_size(Llmc *l, const char *path, Error *e)
 
 bool llmc_open(Llmc *l, const char *path, Error *e)
 {
-    *l = (Llmc){.source = {read}, .path = memory_string(path), .file = fopen(path, "rb")};
+    *l = (Llmc){.source = {read, path}, .path = memory_string(path), .file = fopen(path, "rb")};
     if (l->path && l->file && read_header(l, path, e) && has_its_size(l, path, e))
         return true;
     if (!l->path)

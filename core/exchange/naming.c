@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -125,6 +126,20 @@ bool naming_write(const NamingTable *t, const Tensors *ours, Tensors *theirs, Er
 
 /* ---- reading */
 
+/* Theirs, which must be finite. */
+static float *read_values(Source *theirs, const Whole *w, Error *e)
+{
+    const size_t rows = their_rows(w), columns = their_columns(w), count = rows * (columns ? columns : 1);
+    float *values = theirs->read(theirs, w->name, rows, columns, e);
+    for (size_t i = 0; values && i < count; i++)
+        if (!isfinite(values[i])) {
+            fail(e, "%s: value %zu of tensor '%s' is not finite", theirs->path, i, w->name);
+            memory_free(values);
+            return NULL;
+        }
+    return values;
+}
+
 static bool read_one(const NamingTable *t, const Naming *n, size_t block, Source *theirs, const Parameters *model,
                      Tensors *ours, Error *e)
 {
@@ -139,7 +154,7 @@ static bool read_one(const NamingTable *t, const Naming *n, size_t block, Source
         w.columns = p->rank == 2 ? p->shape[1] : 0;
         w.all_rows += w.rows[i];
     }
-    float *values = theirs->read(theirs, w.name, their_rows(&w), their_columns(&w), e);
+    float *values = read_values(theirs, &w, e);
     bool fine = values;
     for (size_t i = 0, first = 0; fine && i < w.parts; first += w.rows[i++]) {
         float *part = tensor_values(w.part[i], w.rows[i], w.columns, e);

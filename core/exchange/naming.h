@@ -55,6 +55,7 @@ bool naming_write(const NamingTable *t, const Tensors *ours, Tensors *theirs, Er
 typedef struct Source Source;
 struct Source {
     float *(*read)(Source *s, const char *name, size_t rows, size_t columns, Error *e);
+    const char *path; /* for messages */
 };
 
 /* Adds our tensors to `ours`, made of theirs. What a model has, and in which shapes, `model` says; a row of which it has

@@ -1,6 +1,7 @@
 /* See npz.h. */
 #include "core/exchange/npz.h"
 
+#include "base/crc.h"
 #include "base/file.h"
 #include "base/memory.h"
 
@@ -98,8 +99,8 @@ static bool read_entry(Npz *z, size_t *at, Error *e)
     if (!is_at(z, *at, "PK\1\2", ENTRY_SIZE))
         return fail(e, "%s: its directory is damaged", z->path);
     const size_t method = number(z, *at + 10, 2), packed = number(z, *at + 20, 4), bytes = number(z, *at + 24, 4),
-                 length = number(z, *at + 28, 2), more = number(z, *at + 30, 2) + number(z, *at + 32, 2),
-                 local = number(z, *at + 42, 4);
+                 crc = number(z, *at + 16, 4), length = number(z, *at + 28, 2),
+                 more = number(z, *at + 30, 2) + number(z, *at + 32, 2), local = number(z, *at + 42, 4);
     if (length < 5 || length >= sizeof name || z->size - *at - ENTRY_SIZE < length)
         return fail(e, "%s: its directory is damaged", z->path);
     memcpy(name, z->file + *at + ENTRY_SIZE, length);
@@ -112,6 +113,8 @@ static bool read_entry(Npz *z, size_t *at, Error *e)
     const size_t begin = local + LOCAL_SIZE + number(z, local + 26, 2) + number(z, local + 28, 2);
     if (begin > z->size || bytes > z->size - begin)
         return fail(e, "%s: '%s' ends after the file", z->path, name);
+    if (crc_of(CRC_ZIP, z->file + begin, bytes) != crc)
+        return fail(e, "%s: '%s' is damaged: its checksum is another", z->path, name);
     if (npz_find(z, name))
         return fail(e, "%s: '%s' is there twice", z->path, name);
     if (!memory_grow(&z->array, &z->capacity, z->count + 1, sizeof *z->array, z->path, e))

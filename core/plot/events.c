@@ -1,6 +1,8 @@
 /* See events.h. */
 #include "core/plot/events.h"
 
+#include "base/crc.h"
+
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -16,19 +18,6 @@ static const char *const tags[LOG_COLUMNS] = {[LOG_LOSS] = "train/loss",
                                               [LOG_BLEU] = "validation/BLEU",
                                               [LOG_F1] = "validation/F1"};
 
-/* CRC-32C (Castagnoli), a bit at a time: a log is small. */
-static uint32_t crc32c(const void *bytes, size_t size)
-{
-    const unsigned char *at = bytes;
-    uint32_t crc = ~0u;
-    for (size_t i = 0; i < size; i++) {
-        crc ^= at[i];
-        for (int bit = 0; bit < 8; bit++)
-            crc = crc >> 1 ^ (crc & 1 ? 0x82f63b78 : 0);
-    }
-    return ~crc;
-}
-
 static void add_fixed(Buffer *b, uint64_t value, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i++)
@@ -37,7 +26,7 @@ static void add_fixed(Buffer *b, uint64_t value, size_t bytes)
 
 static void add_checksum(Buffer *b, const void *bytes, size_t size)
 {
-    const uint32_t crc = crc32c(bytes, size);
+    const uint32_t crc = crc_of(CRC_CASTAGNOLI, bytes, size);
     add_fixed(b, (crc >> 15 | crc << 17) + 0xa282ead8, 4);
 }
 

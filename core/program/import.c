@@ -11,7 +11,8 @@
 
 bool import_set(const Import *m, const char *option, const char *text, Error *e)
 {
-    return options_set(m->a->command_line, option, text, FROM_COMMAND_LINE, e);
+    return options_set(m->a->command_line, option, text, FROM_COMMAND_LINE, e) ||
+           fail(e, "%s cannot be a run here: %s", m->path, e->text);
 }
 
 bool import_size(const Import *m, const char *option, size_t value, Error *e)
@@ -37,11 +38,12 @@ bool import_activation(const Import *m, const char *key, const char *otherwise, 
                                            {"gelu", "gelu"},          {"relu", "relu"},
                                            {"silu", "silu"},          {"swish", "silu"},
                                            {"relu2", "relu2"}};
-    const char *asked = json_get(m->hf.config, key) ? json_get_text(m->hf.config, key) : otherwise;
-    for (size_t i = 0; asked && i < sizeof names / sizeof *names; i++)
+    const char *asked = json_get(m->hf.config, key) ? hf_said(&m->hf, key) : otherwise;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(asked, names[i][0]))
             return import_set(m, "activation", names[i][1], e);
-    return fail(e, "%s/config.json: '%s' is %.40s, which is not supported", m->path, key, asked ? asked : "no name");
+    return fail(e, "%s/config.json: '%s' is %.40s; gelu, gelu_new, relu, relu2 and silu are supported", m->path, key,
+                asked);
 }
 
 bool import_epsilon(const Import *m, const char *key, double otherwise, Error *e)

@@ -235,7 +235,7 @@ static bool read_items(Reader *r, Json *j, int depth)
     size_t capacity = 0;
     j->kind = close == '}' ? JSON_OBJECT : JSON_ARRAY;
     if (depth == DEPTH)
-        return wrong(r, "nested too deep");
+        return wrong(r, "nested too deeply");
     skip_space(r);
     if (next_is(r, close)) {
         r->at++;

@@ -169,7 +169,7 @@ static bool is_free(const Run *run, const char *const *files, Error *e)
     char *config = run_file(run, "config.json");
     bool is_run = config && file_exists(config);
     memory_free(config);
-    return fail(e, "the folder %s is not empty: %s choose another --run", run->path,
+    return fail(e, "the folder %s is not empty: %s choose another folder", run->path,
                 is_run ? "it holds a run. Continue it with --resume, or" : "it holds something other than a run;");
 }
 

@@ -351,6 +351,8 @@ START_TEST(what_a_llama_says_that_is_not_known_is_refused)
          "'rms_norm_eps' is not a number between 0 and 1"},
         {"config.json", "\"rope_type\": \"linear\"", "\"rope_type\": \"yarn\"", "'rope_type' is yarn"},
         {"config.json", "\"factor\": 2.0,", "", "'factor' of linear rotary positions is missing"},
+        {"config.json", "{", "{\"rope_scaling\": {\"rope_type\": \"llama3\", \"factor\": 2},", "'rope_type' is llama3"},
+        {"config.json", "\"model_type\": \"llama\"", "\"model_type\": [1]", "'model_type' is no text; gpt2 and llama"},
         {"config.json", "\"mlp_bias\": false", "\"mlp_bias\": true", "'attention_bias' and 'mlp_bias' must be equal"},
         {"config.json", "\"mlp_bias\": false", "\"mlp_bias\": 1", "'mlp_bias' is not true or false"},
         {"config.json", "\"hidden_act\": \"silu\"", "\"hidden_act\": \"mish\"", "'hidden_act' is mish"},
@@ -369,7 +371,11 @@ START_TEST(what_a_llama_says_that_is_not_known_is_refused)
         {"tokenizer.json", "\"added_tokens\": [",
          "\"added_tokens\": [{\"id\": 7, \"content\": \"Paris\", \"special\": false}",
          "the added token 'Paris' is not special"},
+        {"tokenizer.json", "\"dropout\": null", "\"dropout\": 0.1", "'dropout' must be 0"},
         {"tokenizer.json", "\"vocab\"", "\"words\"", "'vocab' is missing"},
+        {"tokenizer.json", "\"vocab\": {", "\"vocab\": {\"Paris\": \"9\", ", "the id of 'Paris' is not a whole number"},
+        {"tokenizer.json", "\"merges\": [", "\"merges\": [[\"qqq\", \"q\"], ",
+         "tokenizer.json (written as merges.txt), line 2: the encoder has no subword 'qqq'"},
         {"tokenizer.json", "\"merges\"", "\"joins\"", "'merges' is missing"},
         {"tokenizer.json", "\"merges\": [", "\"merges\": [7, ", "merge 0 is not two subwords"},
     };
@@ -390,7 +396,9 @@ START_TEST(an_imported_model_is_a_run)
     Said s = must("sample --run %s -q --length 3 --prompt Hello", run);
     ck_assert_int_eq(strncmp(s.out, "Hello", 5), 0);
     said_free(&s);
-    works("train --resume %s --steps 2 --batch 2 --eval-bytes 200 -q", run);
+    works("eval --run %s --bytes 99", run);
+    works("train --resume %s --data README.md --steps 2 --batch 2 --eval-bytes 200 -q", run);
+    refused(1, "was trained on other data", "train --resume %s --data Makefile --steps 3 -q", run); /* not any more */
     refused(1, "is not empty", "import %s --out %s", folder, run);
 }
 
@@ -450,11 +458,13 @@ START_TEST(what_is_no_such_model_is_refused)
         {"config.json", "\"n_embd\": 8", "\"n_embd\": 10",
          "tensor 'wte.weight' is of another shape; by config.json it is [457, 10]"},
         {"config.json", "\"n_embd\": 8", "\"n_embd\": null", "'n_embd' is missing"},
-        {"config.json", "\"n_layer\": 2", "\"n_layer\": 0", "'n_layer' is not a number of at least 1"},
+        {"config.json", "\"n_layer\": 2", "\"n_layer\": 0", "'n_layer' must be a whole number from 1 to 1073741824"},
         {"config.json", "\"n_layer\": 2", "\"n_layer\": 3", "tensor 'h.2.ln_1.weight' is missing"},
         {"config.json", "\"n_layer\": 2", "\"n_layer\": 1", "h.1."},
-        {"config.json", "\"gelu_new\"", "5", "'activation_function' is no name"},
+        {"config.json", "\"gelu_new\"", "5", "'activation_function' is no text; gelu"},
         {"config.json", "\"n_head\": 2", "\"n_head\": 3", "config.json: 'n_embd' 8 is not a multiple of 'n_head' 3"},
+        {"config.json", "\"n_positions\"", "\"n_positions\": 536870912, \"n\"",
+         "cannot be a run here: context '536870912': must be a whole number"},
         {"config.json", "{", "[", "config.json"}};
     const char *folder = model(), *run = fresh_path("run");
     size_t size;

@@ -1,5 +1,6 @@
 /* encdec import: Marian models of transformers (tests/fixtures/marian.py) read the same tokens here, compute the same and write the
  * same; they are runs like others; and what is no such model is refused. */
+#include "base/crc.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "core/program/heads.h"
@@ -302,9 +303,19 @@ START_TEST(what_would_change_its_meaning_is_refused_by_name)
         {"tokenizer_config.json", "{",
          "{\"added_tokens_decoder\": {\"1\": {\"content\": \"<pad>\", \"special\": true}}, ",
          "the id of '<pad>' is not 2"},
+        {"tokenizer_config.json", "{", "{\"unk_token\": \"the\", ", "'unk_token' is the, and only <unk> is supported"},
+        {"special_tokens_map.json", "{", "{\"eos_token\": \"<s>\"", "map.json: 'eos_token' is <s>, and only </s>"},
         {"config.json", "{", "{\"bad_words_ids\": [[3]],", "'bad_words_ids' must be that of <pad> alone"},
+        {"config.json", "{", "{\"forced_bos_token_id\": 3,", "config.json: 'forced_bos_token_id' is not supported"},
+        {"generation_config.json", "{", "{\"forced_bos_token_id\": 3,",
+         "generation_config.json: 'forced_bos_token_id' is not supported"},
+        {"generation_config.json", "{", "{\"suppress_tokens\": [3],", "'suppress_tokens' is not supported"},
+        {"generation_config.json", "{", "{\"bad_words_ids\": [[3]],", "generation_config.json: 'bad_words_ids' must"},
+        {"generation_config.json", "{", "{\"decoder_start_token_id\": 9,",
+         "generation_config.json: 'decoder_start_token_id' is not the id of <pad>, 2"},
+        {"generation_config.json", "[0]", "[0, 3]", "generation_config.json: 'eos_token_id' is not the id of </s>, 0"},
         {"config.json", "\"decoder_ffn_dim\": 20", "\"decoder_ffn_dim\": 21", "'decoder_ffn_dim' 21 differs"},
-        {"config.json", "\"swish\"", "\"mish\"", "'activation_function' is mish, which is not supported"},
+        {"config.json", "\"swish\"", "\"mish\"", "'activation_function' is mish; gelu, gelu_new"},
         {"config.json", "\"eos_token_id\": 0", "\"eos_token_id\": 2", "'eos_token_id' is not the id of </s>, 0"},
         {"config.json", "\"decoder_start_token_id\": 2", "\"decoder_start_token_id\": 1",
          "'decoder_start_token_id' is not"},
@@ -320,7 +331,11 @@ START_TEST(what_would_change_its_meaning_is_refused_by_name)
         {"vocab.json", ", \"<pad>\"", ", \"more\": 900, \"<pad>\"", "is not a number from 0 to"},
     };
     const char *folder = copied("plain"), *run = fresh_path("run");
+    static const char generation[] = "{\"eos_token_id\": [0], \"begin_suppress_tokens\": [], \"num_beams\": 4}";
     write_in(folder, "added_tokens.json", "{\"<unk>\": 1}", 12);
+    write_in(folder, "special_tokens_map.json", "{}", 2);
+    write_in(folder, "generation_config.json", generation, sizeof generation - 1);
+    works("import %s --out %s-first -q", folder, run);
     for (size_t i = 0; i < sizeof edits / sizeof *edits; i++)
         import_refused(folder, run, &edits[i]);
 }
@@ -377,6 +392,28 @@ START_TEST(a_word_may_begin_with_a_hyphen)
     works("import %s/model.npz --out %s -q", folder, fresh_path("run"));
 }
 
+static size_t number_at(const char *bytes, size_t size)
+{
+    size_t number = 0;
+    while (size-- > 0)
+        number = number << 8 | (unsigned char)bytes[size];
+    return number;
+}
+
+/* Gives each entry of an archive the checksum of what is there. */
+static void mend_sums(char *bytes, size_t size)
+{
+    for (char *at = bytes; at + 46 <= bytes + size; at++) {
+        if (memcmp(at, "PK\1\2", 4) != 0)
+            continue;
+        const char *local = bytes + number_at(at + 42, 4);
+        const char *data = local + 30 + number_at(local + 26, 2) + number_at(local + 28, 2);
+        const uint32_t sum = crc_of(CRC_ZIP, data, number_at(at + 24, 4));
+        for (size_t i = 0; i < 4; i++)
+            at[16 + i] = (char)(sum >> 8 * i);
+    }
+}
+
 /* Of a file, to bytes as many. */
 typedef struct Change {
     const char *from, *to, *said;
@@ -396,8 +433,9 @@ static void refused_when_changed(const char *folder, const char *bytes, size_t s
             times++;
         }
     ck_assert_msg(times && strlen(c->to) == length, "%s", c->from);
+    mend_sums(changed, size);
     write_in(folder, "model.npz", changed, size);
-    refused(1, c->said, "import %s/model.npz --out %s -q", folder, fresh_path("changed"));
+    refused(1, c->said, "import %s/model.npz --out %s/changed -q", folder, folder);
     memory_free(changed);
 }
 
@@ -410,9 +448,16 @@ START_TEST(a_damaged_file_of_marian_is_refused_in_one_line)
         write_in(folder, "model.npz", bytes, cut);
         refused(1, "is no archive of arrays", "import %s/model.npz --out %s -q", folder, run);
     }
+    bytes[220] ^= 1; /* of the first array */
+    write_in(folder, "model.npz", bytes, size);
+    refused(1, "is damaged: its checksum is another", "import %s/model.npz --out %s -q", folder, run);
+    bytes[220] ^= 1;
     static const Change changes[] = {
         {"transformer-postprocess: dan", "transformer-postprocess: dna", "'transformer-postprocess' is dna"},
         {"dim-emb: 12", "dim-emb: 15", "is of another shape"},
+        {"dim-emb: 12", "dim-emb: 13", "model.npz: 'dim-emb' 13 is not a multiple of 'transformer-heads' 3"},
+        {"transformer-heads: 3", "transformer-heads: x", "'transformer-heads' must be a whole number from 1 to"},
+        {"transformer-heads: 3", "transformer-heads: 0", "'transformer-heads' must be a whole number from 1 to"},
         {"enc-depth: 1", "enc-depth: 2", "'encoder_l2_self_Wq' is missing"},
         {"dec-depth: 2", "dec-depth: 1", "has no place in the model"},
         {"tied-embeddings-all: true", "tied-embeddings-all: tree", "'tied-embeddings-all' is tree, neither"},

@@ -4,6 +4,7 @@
 #include "core/exchange/sayable.h"
 #include "tests/suite.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -171,6 +172,25 @@ START_TEST(what_was_written_is_read)
     }
 }
 
+START_TEST(a_number_that_is_not_finite_is_named_as_theirs)
+{
+    Tensors mine = ours(true), theirs = {0}, again = {0};
+    Parameters model = model_of(&mine);
+    const NamingTable t = table();
+    FromTensors from = {.source = {read, "the file"}, .t = &theirs};
+    Error e;
+    char said[200];
+    ck_done(naming_write(&t, &mine, &theirs, &e), e);
+    ((float *)(uintptr_t)theirs.list[1].data)[2] = -INFINITY;
+    ck_assert(!naming_read(&t, &from.source, &model, &again, &e));
+    snprintf(said, sizeof said, "the file: value 2 of tensor '%s' is not finite", theirs.list[1].name);
+    ck_assert_str_eq(e.text, said);
+    tensors_close(&mine);
+    tensors_close(&theirs);
+    tensors_close(&again);
+    parameters_close(&model);
+}
+
 START_TEST(memory_that_runs_out_is_said)
 {
     for (uint64_t n = 1, met = 1; met; n++) {
@@ -223,9 +243,13 @@ START_TEST(what_a_format_cannot_say_is_refused)
     }
 }
 
-static const Test tests[] = {
-    TEST(layouts_are_theirs),       TEST(never_transposed_is_as_it_is), TEST(absent_biases_are_zeros_and_gains_ones),
-    TEST(what_was_written_is_read), TEST(memory_that_runs_out_is_said), TEST(what_a_format_cannot_say_is_refused)};
+static const Test tests[] = {TEST(layouts_are_theirs),
+                             TEST(never_transposed_is_as_it_is),
+                             TEST(absent_biases_are_zeros_and_gains_ones),
+                             TEST(what_was_written_is_read),
+                             TEST(a_number_that_is_not_finite_is_named_as_theirs),
+                             TEST(memory_that_runs_out_is_said),
+                             TEST(what_a_format_cannot_say_is_refused)};
 
 int main(int argc, char **argv)
 {
