@@ -279,7 +279,8 @@ OPERATION(choices,
           (s, which, values, one, logits, wanted, n, v, k))
 
 /* The optimizer, over any part of the block of parameters.
- * accumulate: to += from (real). convert: numbers from reals. widen: reals from numbers. squares: parts[i] = sum of squares of chunk i.
+ * accumulate: to += from (real). convert: numbers from reals. widen: reals from numbers. clamp: w (real)
+ * that is less than `low` or more than `high` becomes that. squares: parts[i] = sum of squares of chunk i.
  * clip: norm, clip and finite in state from all parts; max_norm 0: no limit.
  * adam: w, m, v from g times state->clip, for weights first .. first+n-1 of the block (pointers are to the block's
  * beginning); copy: w as numbers, or NULL. If beta2 is 1, v may be NULL: it is 0 and stays 0. Spans are sorted and do
@@ -287,6 +288,7 @@ OPERATION(choices,
 OPERATION(accumulate, (Stream *s, void *to, const void *from, size_t n), (s, to, from, n))
 OPERATION(convert, (Stream *s, void *numbers, const void *reals, size_t n), (s, numbers, reals, n))
 OPERATION(widen, (Stream *s, void *reals, const void *numbers, size_t n), (s, reals, numbers, n))
+OPERATION(clamp, (Stream *s, void *w, double low, double high, size_t n), (s, w, low, high, n))
 OPERATION(squares, (Stream *s, double *parts, const void *g, size_t n), (s, parts, g, n))
 OPERATION(clip, (Stream *s, StepState *state, const double *parts, size_t count, double max_norm),
           (s, state, parts, count, max_norm))

@@ -78,6 +78,15 @@ static Parameter *add_bias(Parameters *p, size_t rows, size_t columns, const cha
     return bias;
 }
 
+static void add_span(Parameters *p, Distances *d, const DistanceOptions *o, size_t heads, const char *prefix)
+{
+    d->span = add_bias(p, heads, 0, prefix, "span");
+    d->span_ramp = o->span_ramp;
+    d->span_loss = o->span_loss;
+    if (d->span)
+        d->span->unit = true;
+}
+
 Distances distances_new(Parameters *p, const DistanceOptions *o, size_t dim, size_t heads, size_t key_size,
                         const char *prefix)
 {
@@ -88,7 +97,7 @@ Distances distances_new(Parameters *p, const DistanceOptions *o, size_t dim, siz
     if (o->kind == DISTANCE_NONE && o->span_ramp <= 0)
         return (Distances){0};
     if (o->span_ramp > 0)
-        d.span = add_bias(p, heads, 0, prefix, "span"), d.span_ramp = o->span_ramp, d.span_loss = o->span_loss;
+        add_span(p, &d, o, heads, prefix);
     switch (o->kind) {
     case DISTANCE_NONE: break;
     case DISTANCE_BIAS:

@@ -46,6 +46,7 @@ struct Parameter {
     double times;    /* its initial values are multiplied by this; 0: they are not */
     bool residual;   /* the last map of a branch that is added to the residual stream */
     bool words;      /* has a row for each word of a vocabulary, which is in a run beside its weights */
+    bool unit;       /* is kept within 0 .. 1 */
     bool joined;     /* follows the one before without a gap: one product computes both */
     /* Its values, if they are computed: always (ROLE_CONSTANT) or only the initial ones; and numbers that they depend
      * on. */

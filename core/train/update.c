@@ -92,8 +92,19 @@ void update_sum(const Trainer *c, Worker *w, size_t number)
     update_add(c, w, first, count);
 }
 
+/* What is to stay within 0 .. 1 may have been moved out of it by the step before. */
+static void put_back(const Trainer *c, Worker *w)
+{
+    for (size_t i = 0; i < c->parameters->count; i++) {
+        const Parameter *p = c->parameters->list[i];
+        if (p->unit)
+            c->options.k->clamp(w->stream, at(c, c->weights.reals, p->offset), 0, 1, p->count);
+    }
+}
+
 void update_clip(Trainer *c, Worker *w)
 {
+    put_back(c, w);
     size_t parts = squares_chunks(used_rows_gradient(&c->used));
     c->options.k->clip(w->stream, w->state, c->parts, parts, c->options.clip);
     for (size_t i = 0; i < c->optimizer.groups; i++)

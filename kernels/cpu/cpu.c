@@ -124,6 +124,7 @@ INLINE void store_gradient(Number *p, bool add, Vec v, size_t n) { store(p, add 
 #define MISSING_load_loss_backward 0, NULL,
 #define MISSING_z_loss_forward     0, NULL,
 #define MISSING_widen              0, NULL,
+#define MISSING_clamp              0, NULL,
 #define MISSING_clip               0, NULL,
 #define MISSING_lion               0, NULL,
 #define MISSING_momentum           0, NULL,

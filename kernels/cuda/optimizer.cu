@@ -19,6 +19,12 @@ static __global__ void convert_kernel(Number *numbers, const float *reals, size_
         numbers[i] = number(reals[i]);
 }
 
+static __global__ void clamp_kernel(float *w, float low, float high, size_t n)
+{
+    for (size_t i = thread_number(); i < n; i += thread_count())
+        w[i] = w[i] < low ? low : w[i] > high ? high : w[i];
+}
+
 static __global__ void widen_kernel(float *reals, const Number *numbers, size_t n)
 {
     for (size_t i = thread_number(); i < n; i += thread_count())
@@ -131,6 +137,11 @@ static void accumulate(Stream *s, void *to, const void *from, size_t n)
 static void widen(Stream *s, void *reals, const void *numbers, size_t n)
 {
     LAUNCH_EACH(s, widen_kernel, n, (float *)reals, (const Number *)numbers, n);
+}
+
+static void clamp(Stream *s, void *w, double low, double high, size_t n)
+{
+    LAUNCH_EACH(s, clamp_kernel, n, (float *)w, (float)low, (float)high, n);
 }
 
 static void convert(Stream *s, void *numbers, const void *reals, size_t n)

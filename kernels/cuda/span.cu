@@ -24,10 +24,9 @@ static __global__ void span_parts_kernel(float *parts, const float *dbias, const
 {
     for (size_t t = thread_number(); t < n; t += thread_count()) {
         const float here = z[t % heads], left = left_of_ramp(here, t / heads, reach, ramp, ahead);
-        const bool changes = here >= 0 && here <= 1 && left > 0 && left < ramp;
-        parts[t] = changes ? dbias[t] / left * reach : 0;
-        if (t < heads && state->first_position[0] == 0)
-            parts[t] += penalty * (float)((here > 0) - (here < 0));
+        parts[t] = left > 0 && left < ramp ? dbias[t] / left * reach : 0;
+        if (t < heads && here > 0 && state->first_position[0] == 0)
+            parts[t] += penalty;
     }
 }
 

@@ -34,6 +34,14 @@ static void widen(Stream *s, void *reals_, const void *numbers_, size_t n)
         reals[i] = real(numbers[i]);
 }
 
+static void clamp(Stream *s, void *w_, double low, double high, size_t n)
+{
+    (void)s;
+    Real *w = w_;
+    for (size_t i = 0; i < n; i++)
+        w[i] = w[i] < (Real)low ? (Real)low : w[i] > (Real)high ? (Real)high : w[i];
+}
+
 static void squares(Stream *s, double *parts, const void *g_, size_t n)
 {
     (void)s;

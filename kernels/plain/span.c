@@ -4,9 +4,12 @@
  *     m[d] = clamp((R + clamp(z, 0, 1) S - d) / R, 0, 1)        d: the distance; S: the farthest span; R: the ramp
  *
  * As a weight is exp of a score by their sum, log m[d] is added to the score: to the table of biases of distances. Backward,
- * where 0 < m < 1 and z is not clamped:
+ * where 0 < m < 1:
  *
- *     dz = sum over d of dbias[d] S / (R m[d]), and once a step the penalty's: its factor times the sign of z, as of |z| */
+ *     dz = sum over d of dbias[d] S / (R m[d]), and once a step the penalty's factor, where z > 0
+ *
+ * A z that a step has moved out of 0 .. 1 has the gradient of the end where it left, and is put back there before the next
+ * step moves it (core/train/update.c), so it can always return. */
 
 /* R m[d] before it is clamped above; not positive: outside the span */
 static Real left_of_ramp(Real z, size_t e, double reach, double ramp, size_t ahead)
@@ -38,12 +41,12 @@ static void span_backward(Stream *s, void *dz_, const void *dbias_, const void *
     Real *dz = dz_;
     const Real *dbias = dbias_, *z = z_;
     for (size_t h = 0; h < heads; h++) {
-        Real sum = 0, sign = (Real)(z[h] > 0) - (Real)(z[h] < 0);
-        for (size_t e = 0; z[h] >= 0 && z[h] <= 1 && e < distances; e++) {
+        Real sum = 0;
+        for (size_t e = 0; e < distances; e++) {
             const Real left = left_of_ramp(z[h], e, reach, ramp, ahead);
             if (left > 0 && left < (Real)ramp)
                 sum += dbias[e * heads + h] / left;
         }
-        dz[h] += sum * (Real)reach + (state->first_position[0] ? 0 : (Real)penalty * sign);
+        dz[h] += sum * (Real)reach + (z[h] > 0 && !state->first_position[0] ? (Real)penalty : 0);
     }
 }

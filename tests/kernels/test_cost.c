@@ -253,6 +253,7 @@ static void call_rest(const Kernels *k, Stream *s)
     k->accumulate(s, p, p, 5);
     k->convert(s, p, p, 5);
     k->widen(s, p, p, 5);
+    k->clamp(s, p, 0, 1, 5);
     k->squares(s, p, p, 5);
     k->clip(s, p, p, 1, 1);
     k->adam(s, p, p, p, p, p, p, (Adam){0.9, 0.98, 1e-9}, NULL, 0, 0, 5);

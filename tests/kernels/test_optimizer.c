@@ -48,6 +48,32 @@ START_TEST(accumulate_adds_convert_rounds_and_widen_keeps)
     case_free(&c);
 }
 
+static void clamp(const Kernels *k, Stream *s, void *const *at, StepState *state, const Case *c)
+{
+    (void)state;
+    k->clamp(s, at[TO], -0.25, 0.5, c->tensor[TO].rows);
+}
+
+START_TEST(clamp_moves_only_what_is_outside)
+{
+    static const double from[] = {-1, -0.25, -0.2, -0.0, 0.5, 0.75, INFINITY, -INFINITY, NAN},
+                        to[] = {-0.25, -0.25, -0.2, -0.0, 0.5, 0.5, 0.5, -0.25, NAN};
+    enum { ALL = sizeof from / sizeof *from };
+    for (size_t n = 0; n <= ALL; n++) {
+        Case c = case_new(clamp, NULL, 3);
+        tensor(&c, TO, "w", REALS, ADDED, n, 1);
+        for (size_t i = 0; i < n; i++)
+            *element(&c.tensor[TO], i, 0) = from[i];
+        EACH_BACKEND(r, &c) {
+            for (size_t i = 0; i < n; i++) {
+                const double found = result_at(&c, &r, TO, i, 0), as = r.k->type == NUMBER_F64 ? to[i] : (float)to[i];
+                ck_assert(isnan(as) ? isnan(found) : fabs(found - as) <= 1e-8 && signbit(found) == signbit(as));
+            }
+        }
+        case_free(&c);
+    }
+}
+
 /* Ties go to the even neighbour; the largest floats round up to infinity in bf16; NaN stays NaN. */
 START_TEST(convert_and_widen_keep_what_is_special)
 {
@@ -498,6 +524,7 @@ START_TEST(a_second_moment_that_stays_0_need_not_be_there)
 int main(int argc, char **argv)
 {
     static const Test tests[] = {TEST_LOOP(accumulate_adds_convert_rounds_and_widen_keeps, 6),
+                                 TEST(clamp_moves_only_what_is_outside),
                                  TEST(convert_and_widen_keep_what_is_special),
                                  TEST_LOOP(each_part_is_the_sum_of_squares_of_its_chunk, 7),
                                  TEST_LOOP(a_norm_beyond_the_limit_is_scaled_down_to_it, 6),
