@@ -54,6 +54,12 @@ static double log_distance(const Parameter *p, size_t entry, size_t column)
     return (void)column, copysign(log1p(fabs(distance)), distance);
 }
 
+/* The sinusoids of a distance, which is negative for keys ahead. */
+static double wave(const Parameter *p, size_t entry, size_t column)
+{
+    return sinusoid((double)entry - p->given[0], column, p->shape[1]);
+}
+
 static void add_mlp(Parameters *p, Distances *d, size_t dim, size_t heads, const char *prefix)
 {
     const size_t width = dim / 4 ? dim / 4 : 1;
@@ -120,7 +126,9 @@ Distances distances_new(Parameters *p, const DistanceOptions *o, size_t dim, siz
     case DISTANCE_T5: add_buckets(p, &d, o->kind == DISTANCE_T5, heads, prefix); break;
     case DISTANCE_MLP: add_mlp(p, &d, dim, heads, prefix); break;
     case DISTANCE_XL:
-        d.features = parameters_constant(p, count, dim, sinusoid_of, prefix, "distances");
+        d.features = parameters_constant(p, count, dim, wave, prefix, "distances");
+        if (d.features)
+            d.features->given[0] = (double)d.ahead;
         d.keys = linear_new(p, dim, width, false, name);
         d.content_bias = add_bias(p, width, 0, prefix, "content_bias");
         d.position_bias = add_bias(p, width, 0, prefix, "position_bias");

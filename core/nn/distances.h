@@ -14,8 +14,8 @@
  *
  * keys: a learned vector for each distance, by which the query is multiplied as by a key (Shaw et al. 2018).
  *
- * xl: such vectors made from sinusoids, and a bias of the query for each of the two products (Transformer-XL, Dai et
- * al. 2019).
+ * xl: such vectors made from sinusoids of the distance, and a bias of the query for each of the two products
+ * (Transformer-XL, Dai et al. 2019).
  *
  * Besides, a head may have a span that it learns (adaptive span, Sukhbaatar et al. 2019; formula in kernels/plain/span.c):
  * its weights of keys farther away than z times the farthest distance fall to 0. z begins as 0. Its penalty is part of the

@@ -3,22 +3,22 @@
 
 #include <math.h>
 
-double sinusoid(size_t position, size_t column, size_t columns)
+double sinusoid(double position, size_t column, size_t columns)
 {
-    double angle = (double)position / pow(10000, (double)(column / 2 * 2) / (double)columns);
+    double angle = position / pow(10000, (double)(column / 2 * 2) / (double)columns);
     return column % 2 ? cos(angle) : sin(angle);
 }
 
 double sinusoid_of(const Parameter *table, size_t position, size_t column)
 {
-    return sinusoid(position, column, table->shape[1]);
+    return sinusoid((double)position, column, table->shape[1]);
 }
 
 /* Column c is the sine, and column half + c the cosine, of position / 10000^(2c / columns). */
 static double halves_of(const Parameter *table, size_t position, size_t column)
 {
     const size_t columns = table->shape[1], half = (columns + 1) / 2;
-    return sinusoid(position, column < half ? 2 * column : 2 * (column - half) + 1, columns);
+    return sinusoid((double)position, column < half ? 2 * column : 2 * (column - half) + 1, columns);
 }
 
 /* The same of position / 10000^(c / (half - 1)). */

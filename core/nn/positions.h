@@ -24,7 +24,7 @@ static inline bool positions_are_sinusoids(Positions kind)
 Parameter *positions_new(Parameters *p, Positions kind, size_t context, size_t dim, const char *name);
 
 /* sin(position / 10000^(2i / columns)) in column 2i, the cosine of the same angle in column 2i+1. */
-double sinusoid(size_t position, size_t column, size_t columns);
+double sinusoid(double position, size_t column, size_t columns);
 double sinusoid_of(const Parameter *table, size_t position, size_t column);
 
 #endif

@@ -141,7 +141,7 @@ static bool draw_sinusoids(App *a, Drawing *d, Error *e)
     if (!value)
         return memory_error(e, "sinusoids", rows * columns, sizeof *value);
     for (size_t i = 0; i < rows * columns; i++)
-        value[i] = (float)sinusoid(i / columns, i % columns, columns);
+        value[i] = (float)sinusoid((double)(i / columns), i % columns, columns);
     bool fine = add_positions(d, "sinusoids", value, rows, columns, e);
     memory_free(value);
     return fine;

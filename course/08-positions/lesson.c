@@ -17,7 +17,7 @@ static const Kernels *const k = &plain_f32;
 static void sinusoids(float *positions, size_t n, size_t d)
 {
     for (size_t i = 0; i < n * d; i++)
-        positions[i] = (float)sinusoid(i / d, i % d, d);
+        positions[i] = (float)sinusoid((double)(i / d), i % d, d);
 }
 
 static float largest_difference(const float *a, const float *b, size_t n)
