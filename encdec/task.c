@@ -397,8 +397,7 @@ static bool open_alignments(EncDec *c, Error *e)
         return fail(e,
                     "--alignments counts lines of the training part: give validation data of its own, or none is held "
                     "out from it");
-    return path ? alignments_read(&c->alignments, train, c->bitext.subwords,
-                                  c->bitext.sentences.side[SPLIT_TRAIN][SOURCE].count, path, e)
+    return path ? alignments_read(&c->alignments, train, c->bitext.subwords, c->bitext.lines, path, e)
                 : alignments_learn(&c->alignments, train, c->bitext.subwords, e);
 }
 
