@@ -246,7 +246,10 @@ BlockOptions network_block(const SharedOptions *o)
 Ngrams network_ngrams(const SharedOptions *o, size_t side)
 {
     enum { STANDARD_ROWS = 65536 };
-    return (Ngrams){o->ngrams > 1 ? o->ngrams : 0, o->ngram_rows ? o->ngram_rows : STANDARD_ROWS, side};
+    return (Ngrams){.longest = o->ngrams > 1 ? o->ngrams : 0,
+                    .rows = o->ngram_rows ? o->ngram_rows : STANDARD_ROWS,
+                    .side = side,
+                    .lead = o->registers};
 }
 
 EmbeddingOptions network_embedding(const SharedOptions *o, size_t vocabulary)
