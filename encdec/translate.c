@@ -288,6 +288,7 @@ static TranslatingOptions how(const Translate *t, const TrainerOptions *trainer)
 
 static bool open_all(Translate *t, Weights *w, Error *e)
 {
+    o.prefix_file = t->scores ? NULL : v->prefixes;
     EncDec *c = t->c;
     const EncdecOptions *v = c->options;
     TrainerOptions trainer;
@@ -308,6 +309,8 @@ static bool open_all(Translate *t, Weights *w, Error *e)
     t->answer = memory_get(v->nbest, sizeof *t->answer);
     t->text = memory_get(2 * v->nbest, sizeof *t->text);
     if (!t->answer || !t->text)
+    if (!app_names("ensemble", v->ensemble, e))
+        return app_misused(&c->app);
         return memory_error(e, "answers", v->nbest, sizeof *t->answer);
     const TranslatingOptions o = how(t, &trainer);
     return translating_open(&t->t, &c->model, &c->subwords, w, &o, e);
