@@ -50,19 +50,18 @@ static Tensor *network(void *self, Tape *t, const Rows *rows)
     return logits;
 }
 
-/* Of the row of a text, whose last `count` tokens are in the batch: n-grams of its first ones begin in the cache. */
+/* Of the row of a text, whose last `count` tokens are in the batch: n-grams of its first ones may begin in the cache. */
 static void add_ngrams(Writer *w, size_t text, size_t count)
 {
     const Ngrams *g = &w->m->ngrams;
-    const Registers registers = w->m->registers;
     const Side *side = &w->batch.side[WINDOW];
-    const size_t first = (size_t)side->start[text], cached = w->exact || !w->held ? 0 : registers.count + w->held,
-                 before = smaller(cached, ngrams_sides(g));
-    for (size_t i = 0; i < before; i++) {
-        const size_t at = cached - before + i; /* in the row that the cache holds */
-        w->row[i] = at < registers.count ? registers.first + (int32_t)at
-                                         : w->text[(w->count - count - cached + at) * w->texts + text];
+    const size_t first = (size_t)side->start[text], before = smaller(w->held, ngrams_sides(g));
+    if (!w->held) {
+        ngrams_add(g, &w->batch);
+        return;
     }
+    for (size_t i = 0; i < before; i++)
+        w->row[i] = w->text[(w->count - count - before + i) * w->texts + text];
     memcpy(w->row + before, side->ids + first, (side->positions - first) * sizeof *w->row);
     ngrams_continue(g, &w->batch, w->row, before);
 }

@@ -149,8 +149,8 @@ static void ask_attention(Attribution *m, const Maps *maps)
 
 bool attribution_prepare(Options *o, Error *e)
 {
-    static const char *const off[] = {"dropout",        "attention-dropout", "ff-dropout",
-                                      "branch-dropout", "load-loss",         "span-loss"};
+    static const char *const off[] = {"dropout",   "attention-dropout", "ff-dropout", "branch-dropout",
+                                      "load-loss", "span-loss",         "r-drop"};
     bool fine = true;
     for (size_t i = 0; fine && i < sizeof off / sizeof *off; i++)
         fine = options_set(o, off[i], "0", FROM_COMMAND_LINE, e);

@@ -346,6 +346,8 @@ static bool eval_suits(Classifier *c, bool twice, Error *e)
 {
     const ClassifierOptions *v = c->options;
     const SharedOptions *o = &v->shared;
+    if (!app_names("ensemble", v->ensemble, e))
+        return app_misused(&c->app);
     if (twice && v->split != SPLIT_TEST)
         return fail(e, "--final scores the test part: leave out --split") || app_misused(&c->app);
     if ((o->each || o->json) && v->mistakes)

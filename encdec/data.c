@@ -224,6 +224,7 @@ static bool make(Bitext *b, const BitextOptions *o, Pool *pool, Error *e)
     Lines learned[SIDES_USED] = {train[SOURCE], train[TARGET]};
     const SubwordsText texts[] = {{&learned[SOURCE], SOURCE}, {&learned[TARGET], TARGET}};
     learned[SOURCE].count = learned[TARGET].count -= b->sentences.made;
+    b->lines = train[SOURCE].count;
     Cutting *cutting = NULL;
     if (!o->known && !subwords_learn(&b->own, &o->subwords, texts, SIDES_USED, pool, NULL, e))
         return false;

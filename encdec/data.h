@@ -35,6 +35,7 @@ typedef struct SentencePairs {
 
 typedef struct Bitext {
     Sentences sentences; /* of the training part they are gone, unless they are wanted */
+    size_t lines;        /* that the training part had, with those that became no pairs */
     Subwords own;
     const Subwords *subwords; /* its own, or those that were given: a Bitext is not copied */
     SentencePairs parts[SPLITS];

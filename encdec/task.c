@@ -225,6 +225,20 @@ static bool read_run(EncDec *c, Error *e)
 
 static bool refuse(EncDec *c, Error *e, const char *why) { return fail(e, "%s", why) || app_misused(&c->app); }
 
+/* Of older runs some have top keys or sinks, which their guide did not see; they are read as before. */
+static bool guide_suits(EncDec *c, Error *e)
+{
+    const SharedOptions *s = &c->options->shared;
+    const bool stored = options_source(c->app.command_line, "guided-alignment") == FROM_RUN,
+               dots = score_is_dot((Score)s->score) && !s->talking_heads && !s->residual_scores && !s->memory_keys &&
+                      !s->sigmoid_attention && (stored || (!s->top_keys && !s->sink_score));
+    return !(c->options->guided > 0) || dots ||
+           refuse(c, e,
+                  "--guided-alignment is for a softmax of a head's own dot products: leave out --score, "
+                  "--talking-heads, --residual-scores, --top-keys, --memory-keys, --sigmoid-attention and "
+                  "--sink-score");
+}
+
 static bool suits(EncDec *c, Error *e)
 {
     const Options *o = c->app.command_line;
@@ -242,11 +256,8 @@ static bool suits(EncDec *c, Error *e)
         return refuse(c, e,
                       "--guided-layer and --guided-head count from 0: they are less than the decoder's depth and "
                       "--heads");
-    if (c->options->guided > 0 && (!score_is_dot((Score)s->score) || s->talking_heads || s->residual_scores ||
-                                   s->memory_keys || s->sigmoid_attention))
-        return refuse(c, e,
-                      "--guided-alignment is for a softmax of a head's own dot products: leave out --score, "
-                      "--talking-heads, --residual-scores, --memory-keys and --sigmoid-attention");
+    if (!guide_suits(c, e))
+        return false;
     if (c->options->logits_bias && s->bias_free)
         return refuse(c, e, "--bias-free leaves no bias: not with --logits-bias");
     if (c->options->alignments && !(c->options->guided > 0))
@@ -397,8 +408,7 @@ static bool open_alignments(EncDec *c, Error *e)
         return fail(e,
                     "--alignments counts lines of the training part: give validation data of its own, or none is held "
                     "out from it");
-    return path ? alignments_read(&c->alignments, train, c->bitext.subwords,
-                                  c->bitext.sentences.side[SPLIT_TRAIN][SOURCE].count, path, e)
+    return path ? alignments_read(&c->alignments, train, c->bitext.subwords, c->bitext.lines, path, e)
                 : alignments_learn(&c->alignments, train, c->bitext.subwords, e);
 }
 

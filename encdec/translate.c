@@ -247,9 +247,24 @@ static void print_notes(const Translate *t)
 
 /* --- opening --- */
 
+/* What only sampling or diverse search reads. */
+static bool given_for(const EncDec *c, Error *e)
+{
+    static const char *const sampling[] = {"temperature", "top-k", "top-p"};
+    const EncdecOptions *v = c->options;
+    const Options *o = c->app.command_line;
+    for (size_t i = 0; !v->sample && i < sizeof sampling / sizeof *sampling; i++)
+        if (options_source(o, sampling[i]) == FROM_COMMAND_LINE)
+            return fail(e, "--%s belongs to --sample, which is missing", sampling[i]);
+    return v->beam_groups > 1 || options_source(o, "diversity") != FROM_COMMAND_LINE ||
+           fail(e, "--diversity belongs to --beam-groups, which is missing");
+}
+
 static bool suits(EncDec *c, Error *e)
 {
     const EncdecOptions *v = c->options;
+    if (!given_for(c, e))
+        return app_misused(&c->app);
     if (v->sample && v->beam_groups > 1)
         return fail(e, "--sample draws, and --beam-groups searches: give one of them") || app_misused(&c->app);
     if (v->beam_rule == BEAM_FULL && (v->sample || v->beam_groups > 1))
@@ -273,6 +288,7 @@ static TranslatingOptions how(const Translate *t, const TrainerOptions *trainer)
     o.other = t->ensemble.other;
     o.other_count = t->ensemble.count;
     o.next.prefixes = t->scores || v->prefixes;
+    o.prefix_file = t->scores ? NULL : v->prefixes;
     if (t->scores) {
         o.beam = 1;
         o.groups = o.next.no_repeat = 0;
@@ -293,6 +309,8 @@ static bool open_all(Translate *t, Weights *w, Error *e)
     TrainerOptions trainer;
     if (t->scores && !v->translations)
         return fail(e, "--translations FILE is missing: the translations to score") || app_misused(&c->app);
+    if (!app_names("ensemble", v->ensemble, e))
+        return app_misused(&c->app);
     if (!encdec_open_run(c, e) || (!t->scores && !suits(c, e)))
         return false;
     if (t->parses && !v->trees)

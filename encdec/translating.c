@@ -176,9 +176,12 @@ static bool add_prefix(Translating *t, const Lines *prefixes, size_t line, Error
         return true;
     if (!cutter_ids(&t->cutter, TARGET, lines_at(prefixes, line), &t->ids, e))
         return false;
-    return t->ids.count - from <= t->most ||
-           fail(e, "line %zu of the translation has %zu tokens, and the model writes at most %zu", t->seen,
-                t->ids.count - from, t->most);
+    const size_t count = t->ids.count - from;
+    if (count > t->most && t->options.prefix_file)
+        return fail(e, "%s: the prefix in line %zu has %zu tokens, and the model writes at most %zu",
+                    t->options.prefix_file, t->seen, count, t->most);
+    return count <= t->most || fail(e, "line %zu of the translation has %zu tokens, and the model writes at most %zu",
+                                    t->seen, count, t->most);
 }
 
 static bool cut_lines(Translating *t, const Lines *lines, const Lines *prefixes, bool whole, Error *e)

@@ -20,6 +20,7 @@ typedef struct TranslatingOptions {
     size_t groups; /* of a diverse beam; 0: one */
     bool full;     /* --beam-rule full */
     double diversity;
+    const char *prefix_file;       /* whose lines translations begin with, for messages; NULL: they are given whole */
     NextOptions next;              /* how the next subword is chosen, where that is not the likeliest */
     const TranslatingModel *other; /* [other_count] */
     size_t other_count;

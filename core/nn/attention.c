@@ -221,7 +221,7 @@ Tensor *multihead_after(Tape *t, const Attention *a, Tensor *x, Tensor *memory, 
 
     project(t, a, x, memory, &how, cache, positions, first_values, qkv);
     if (guided)
-        guide(t, guided, qkv[0], qkv[1], &how);
+        guide(t, guided, &a->scoring, qkv[0], qkv[1], &how);
     DistanceTensors distant = distances_describe(t, &a->distances, &how);
     Tensor *y = o->composed ? attend_composed(t, &a->scoring, qkv[0], qkv[1], qkv[2], &how, residual)
                             : attend(t, a, qkv[0], qkv[1], qkv[2], distant, &how);

@@ -32,7 +32,7 @@ static Tensor *one_head(Tape *t, Tensor *x, size_t head, size_t dk, const int32_
     return slice(t, pad_rows(t, x, start, row, b, longest), head * dk, dk);
 }
 
-void guide(Tape *t, const Guide *g, Tensor *q, Tensor *k, const Attend *how)
+void guide(Tape *t, const Guide *g, const Scoring *s, Tensor *q, Tensor *k, const Attend *how)
 {
     if (!t->recording || !t->training)
         return;
@@ -51,7 +51,7 @@ void guide(Tape *t, const Guide *g, Tensor *q, Tensor *k, const Attend *how)
     one.heads = 1, one.kv_heads = 0;
     q = one_head(t, q, g->head, dk, how->query_start, NULL, how->rows, queries);
     k = one_head(t, k, g->head / shared, dk, how->key_start, how->key_row, how->rows, keys);
-    Tensor *scores = product(t, q, k, &shape, how->rows * queries, keys);
+    Tensor *scores = capped(t, s, product(t, q, k, &shape, how->rows * queries, keys), how->cap);
     mask_scores(t, scores, &one, 0);
     scores = unpad_rows(t, scores, how->query_start, how->rows, how->queries, queries);
     GuideNode *n = tape_node(t, sizeof *n, guide_back, NULL);

@@ -2,12 +2,12 @@
  *
  *     -log softmax(q k^T / sqrt(dk))[key of the query]
  *
- * for each query that has a key. Scores are those of the head before a cap. They are computed once more, for this head alone,
- * because attention does not keep them. */
+ * for each query that has a key; of scores that are capped, if those of attention are. They are computed once more, for
+ * this head alone, because attention does not keep them. What else changes weights (scores.h, sinks) is not known here. */
 #ifndef CORE_NN_GUIDE_H
 #define CORE_NN_GUIDE_H
 
-#include "core/tensor/tape.h"
+#include "core/nn/scores.h"
 
 typedef struct Guide {
     size_t layer, head; /* from 0 on */
@@ -15,8 +15,8 @@ typedef struct Guide {
     size_t which;       /* of the step's losses */
 } Guide;
 
-/* q [N, H*dk] and k [M, G*dk] as `how` describes them. Only where there is a backward pass, which computes the loss: a segment
- * may compute its inside twice. */
-void guide(Tape *t, const Guide *g, Tensor *q, Tensor *k, const Attend *how);
+/* q [N, H*dk] and k [M, G*dk] as `how` describes them; s: of their attention. Only where there is a backward pass, which
+ * computes the loss: a segment may compute its inside twice. */
+void guide(Tape *t, const Guide *g, const Scoring *s, Tensor *q, Tensor *k, const Attend *how);
 
 #endif

@@ -205,11 +205,14 @@ static Tensor *talk(Tape *t, const Parameter *talk, Tensor *x, const Attend *how
     return talk ? product(t, tape_parameter(t, talk), x, &shape, x->rows, x->columns) : x;
 }
 
+Tensor *capped(Tape *t, const Scoring *s, Tensor *x, double cap)
+{
+    return cap > 0 ? times(t, s, activate(t, times(t, s, x, 1 / cap), ACTIVATION_TANH), cap) : x;
+}
+
 static Tensor *finished(Tape *t, const Scoring *s, Tensor *x, const Attend *how)
 {
-    if (how->cap > 0)
-        x = times(t, s, activate(t, times(t, s, x, 1 / how->cap), ACTIVATION_TANH), how->cap);
-    return talk(t, s->talk_scores, x, how);
+    return talk(t, s->talk_scores, capped(t, s, x, how->cap), how);
 }
 
 static Tensor *normalized(Tape *t, const Scoring *s, Tensor *x)

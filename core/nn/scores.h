@@ -60,6 +60,9 @@ typedef struct ScoringOptions {
     WeightOptions weights;
 } ScoringOptions;
 
+/* cap tanh(x / cap); cap 0: x */
+Tensor *capped(Tape *t, const Scoring *s, Tensor *x, double cap);
+
 /* prefix: "blocks.0.attention", for .score.query.weight and so on; a dot product has no parameters. */
 Scoring scoring_new(Parameters *p, const ScoringOptions *o, const char *prefix);
 

@@ -118,7 +118,8 @@ static const CacheLayer *layer_of(const CacheLayer *first, size_t i) { return fi
 bool stack_may_narrow(const StackOptions *o)
 {
     return o->block.attention.distances.kind == DISTANCE_NONE && o->block.attention.distances.span_ramp <= 0 &&
-           !o->key_mask.window && !o->key_mask.block && !o->block.macaron && !o->residual_scores;
+           !o->key_mask.window && !o->key_mask.block && !o->block.macaron && !o->residual_scores &&
+           o->block.experts.load_loss <= 0;
 }
 
 /* Of block i. */

@@ -55,7 +55,7 @@ typedef struct StackOptions {
 } StackOptions;
 
 /* Whether the last block can compute only positions that are not one after another: nothing depends on how far a key
- * is from its query, no branch is before attention, and no later block needs its scores. */
+ * is from its query, no branch is before attention, no later block needs its scores, and no load is of all positions. */
 bool stack_may_narrow(const StackOptions *o);
 
 typedef struct Stack {

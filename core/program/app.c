@@ -7,6 +7,7 @@
 #include "base/ranks.h"
 #include "core/cli/stop.h"
 #include "core/cli/version.h"
+#include "core/cli/words.h"
 #include "core/inspect/maps.h"
 #include "core/program/together.h"
 #include "core/program/tuned.h"
@@ -190,6 +191,17 @@ bool app_open_weights(const App *a, const Kernels *k, Weights *w, Error *e)
     if (!fine)
         weights_close(w);
     return fine;
+}
+
+bool app_names(const char *option, const char *list, Error *e)
+{
+    for (const char *at = list; at; at = *at ? at + 1 : NULL) {
+        const size_t size = strcspn(at, ",");
+        if (!size)
+            return fail(e, "a name in --%s is empty: '%s'", option, quoted(list, strlen(list)).text);
+        at += size;
+    }
+    return true;
 }
 
 bool app_input(const char *name, bool (*read)(void *self, FILE *file, Error *e), void *self, Error *e)

@@ -163,6 +163,9 @@ bool app_draw_out(const App *a, const char *script, const Buffer *data, Error *e
 /* Prints a text on standard output and frees it; false where memory ran out. */
 bool app_print(Buffer *text, Error *e);
 
+/* False where a list of names, such as RUN,RUN, has an empty one; list NULL: none is given. */
+bool app_names(const char *option, const char *list, Error *e);
+
 /* Has a file read, or standard input where `name` is NULL, and reports what cannot be read. */
 bool app_input(const char *name, bool (*read)(void *self, FILE *file, Error *e), void *self, Error *e);
 

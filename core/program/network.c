@@ -17,26 +17,34 @@ static bool mup_suits(const SharedOptions *o, Error *e)
 }
 
 /* What only one of the two ways to compute attention knows. */
+static bool ways_suit(const SharedOptions *o, Error *e)
+{
+    const char *composed = o->talking_heads             ? "--talking-heads"
+                           : o->top_keys                ? "--top-keys"
+                           : o->sigmoid_attention       ? "--sigmoid-attention"
+                           : o->memory_keys             ? "--memory-keys"
+                           : o->residual_scores         ? "--residual-scores"
+                           : o->score == SCORE_BILINEAR ? "--score bilinear"
+                           : o->score == SCORE_ADDITIVE ? "--score additive"
+                                                        : NULL,
+               *fused = o->distances != DISTANCE_NONE ? "--distances"
+                        : o->sink_score               ? "--sink-score"
+                        : o->adaptive_span > 0        ? "--adaptive-span"
+                                                      : NULL,
+               *none = !fused                          ? NULL
+                       : o->distances != DISTANCE_NONE ? "give --distances none"
+                       : o->sink_score                 ? "leave out --sink-score"
+                                                       : "give --adaptive-span 0";
+    if (o->attention == ATTENTION_FUSED)
+        return !composed || fail(e, "fused attention does not support %s: give --attention composed", composed);
+    if (fused && composed)
+        return fail(e, "%s needs --attention composed, which does not support %s: %s or leave out %s", composed, fused,
+                    none, composed);
+    return !fused || fail(e, "--attention composed does not support %s: %s, or give --attention fused", fused, none);
+}
+
 static bool attention_suits(const SharedOptions *o, Error *e)
 {
-    const char *composed = o->talking_heads       ? "talking-heads"
-                           : o->top_keys          ? "top-keys"
-                           : o->sigmoid_attention ? "sigmoid-attention"
-                           : o->memory_keys       ? "memory-keys"
-                                                  : NULL;
-    if (o->attention == ATTENTION_FUSED && composed)
-        return fail(e, "fused attention does not support --%s: give --attention composed", composed);
-    if (o->attention == ATTENTION_FUSED && !score_is_dot((Score)o->score))
-        return fail(
-            e,
-            "--score %s is not a dot product, the only score that fused attention computes: give --attention composed",
-            score_name((Score)o->score));
-    if (o->attention == ATTENTION_COMPOSED && o->distances != DISTANCE_NONE)
-        return fail(e, "--attention composed does not support distances: give --distances none, or --attention fused");
-    if (o->attention == ATTENTION_COMPOSED && o->sink_score)
-        return fail(e, "--attention composed does not support --sink-score: leave it out, or give --attention fused");
-    if (o->attention == ATTENTION_COMPOSED && o->adaptive_span > 0)
-        return fail(e, "--attention composed does not support --adaptive-span: give --attention fused");
     if (o->adaptive_span > 0 && o->score_cap > 0)
         return fail(e,
                     "--score-cap lets no score become -infinity, which --adaptive-span needs: leave out one of them");
@@ -152,9 +160,6 @@ bool network_suits(const SharedOptions *o, Error *e)
         return fail(e, "--norm-epsilon belongs to --norm-kind layer, rms and rms-plain: other norms add nothing");
     if (o->registers && o->registers >= o->context)
         return fail(e, "--registers %zu leave none of --context %zu for a text", o->registers, o->context);
-    if (o->residual_scores && o->attention == ATTENTION_FUSED)
-        return fail(e, "--residual-scores needs the scores of the block before, which fused attention does not keep: "
-                       "give --attention composed");
     if (o->ngrams && o->word_dropout > 0)
         return fail(e, "--word-dropout does not support --ngrams, which would still tell the words");
     if (o->ngram_rows && !o->ngrams)
@@ -166,8 +171,8 @@ bool network_suits(const SharedOptions *o, Error *e)
     if (o->macaron && o->norm == NORM_PARALLEL)
         return fail(e, "--macaron has branches one after another, --norm parallel has them side by side: give another "
                        "--norm");
-    return attention_suits(o, e) && mask_suits(o, e) && skips_suit(o, e) && experts_suit(o, e) && memory_suits(o, e) &&
-           mup_suits(o, e);
+    return ways_suit(o, e) && attention_suits(o, e) && mask_suits(o, e) && skips_suit(o, e) && experts_suit(o, e) &&
+           memory_suits(o, e) && mup_suits(o, e);
 }
 
 /* How many times as wide as the base of --parametrization mup; 1 without it. */
@@ -246,7 +251,10 @@ BlockOptions network_block(const SharedOptions *o)
 Ngrams network_ngrams(const SharedOptions *o, size_t side)
 {
     enum { STANDARD_ROWS = 65536 };
-    return (Ngrams){o->ngrams > 1 ? o->ngrams : 0, o->ngram_rows ? o->ngram_rows : STANDARD_ROWS, side};
+    return (Ngrams){.longest = o->ngrams > 1 ? o->ngrams : 0,
+                    .rows = o->ngram_rows ? o->ngram_rows : STANDARD_ROWS,
+                    .side = side,
+                    .lead = o->registers};
 }
 
 EmbeddingOptions network_embedding(const SharedOptions *o, size_t vocabulary)

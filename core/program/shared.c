@@ -265,6 +265,8 @@ const size_t shared_option_count = sizeof shared_options / sizeof *shared_option
 
 const char *device_name(int device) { return choice_name(devices, device); }
 
+const char *schedule_name(int schedule) { return choice_name(schedules, schedule); }
+
 bool parse_every(const char *text, size_t *steps, double *seconds, Error *e)
 {
     char *end;

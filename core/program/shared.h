@@ -74,6 +74,7 @@ extern const size_t shared_option_count;
 
 /* The name of a device as kernels_find knows it. */
 const char *device_name(int device);
+const char *schedule_name(int schedule);
 
 /* "N" steps or "10m", "90s", "2h" of time; NULL: neither. */
 bool parse_every(const char *text, size_t *steps, double *seconds, Error *e);

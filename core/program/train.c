@@ -1,6 +1,7 @@
 /* PROGRAM train: a new run, or one that continues. */
 #include "core/program/coordinates.h"
 #include "core/program/find_rate.h"
+#include "core/program/given.h"
 #include "core/program/together.h"
 
 #include "base/memory.h"
@@ -43,7 +44,8 @@ static bool save_settings(const App *a, Error *e)
 static bool open_old(App *a, Error *e)
 {
     return app_open_run(a, a->options->resume, !a->options->dry_run && ranks_own() == 0, e) &&
-           settings_keep_level(a->run, e) && a->kind->open(a, e) && sums_match_all(a->run->path, e) &&
+           (given_suits(a->command_line, a->options, e) || app_misused(a)) && settings_keep_level(a->run, e) &&
+           a->kind->open(a, e) && sums_match_all(a->run->path, e) &&
            setup_fix(a->command_line, a->options, a->parameters, &a->task, a->kind->epoch(a), e);
 }
 
@@ -67,18 +69,16 @@ static bool open_new(App *a, Error *e)
     if (a->options->run && !a->options->dry_run && ranks_own() == 0 &&
         !run_may_begin(a->options->run, a->kind->files, e))
         return false; /* now, not when all data are read */
-    if (!app_data(a) && !a->options->preset && !options_preset(a->command_line, a->kind->built_in_preset, e))
-        return false;
     return setup_device(a->command_line, a->options, e) && a->kind->open(a, e) &&
            setup_fix(a->command_line, a->options, a->parameters, &a->task, a->kind->epoch(a), e);
 }
 
-/* From the newest whole checkpoint. */
 static bool given(const App *a, const char *option)
 {
     return options_source(a->command_line, option) == FROM_COMMAND_LINE;
 }
 
+/* From the newest whole checkpoint. */
 static bool go_on(Training *t, Error *e)
 {
     Loop *l = &t->loop;
@@ -274,6 +274,10 @@ bool app_train(App *a, Error *e)
         !parse_betas(o->betas, &beta1, &beta2, e) || !parse_every(o->save_every, &steps, &seconds, e) ||
         (o->lr_end && !parse_part(o->lr_end, &part, e)) ||
         (!o->resume && !groups_read(o->groups, o->optimizer, &groups, e)))
+        return app_misused(a);
+    if (!o->resume && !app_data(a) && !o->preset && !options_preset(a->command_line, a->kind->built_in_preset, e))
+        return false;
+    if (!o->resume && !given_suits(a->command_line, o, e))
         return app_misused(a);
     if (o->coordinates)
         return coordinates_compare(a, open_new, e);

@@ -11,7 +11,8 @@ int32_t ngram_row(const Ngrams *g, size_t n, const int32_t *ids, size_t at)
     return (int32_t)(1 + hash % (g->rows - 1));
 }
 
-void ngrams_continue(const Ngrams *g, Batch *b, const int32_t *ids, size_t before)
+/* ids: `before` tokens, then those of the row after its `lead` first positions. */
+static void add_rows(const Ngrams *g, Batch *b, const int32_t *ids, size_t before, size_t lead)
 {
     const Side *row = &b->side[0];
     const size_t length = row->positions - (size_t)row->start[row->rows - 1];
@@ -19,16 +20,18 @@ void ngrams_continue(const Ngrams *g, Batch *b, const int32_t *ids, size_t befor
         const size_t side = g->side + n - 2, at = batch_row(b, side, length);
         Side *to = &b->side[side];
         for (size_t i = 0; i < length; i++) {
-            to->ids[at + i] = ngram_row(g, n, ids, before + i);
+            to->ids[at + i] = i < lead ? 0 : ngram_row(g, n, ids, before + i - lead);
             to->targets[at + i] = -1;
         }
     }
 }
 
+void ngrams_continue(const Ngrams *g, Batch *b, const int32_t *ids, size_t before) { add_rows(g, b, ids, before, 0); }
+
 void ngrams_add(const Ngrams *g, Batch *b)
 {
     const Side *row = &b->side[0];
-    ngrams_continue(g, b, row->ids + row->start[row->rows - 1], 0);
+    add_rows(g, b, row->ids + row->start[row->rows - 1] + g->lead, 0, g->lead);
 }
 
 void ngrams_drop(const Ngrams *g, Task *task, double rate)

@@ -3,7 +3,8 @@
  *     constant   rate * min(1, step / warmup)
  *     linear     the same, then falling in a line to rate * end at `decay_steps`; end: 0 unless given
  *     cosine     the same, then falling along half a cosine to rate * end at `decay_steps`; end: 0.1 unless given
- *     wsd        the same, then constant until the last fifth, which falls as linear does     (Hu et al. 2024)
+ *     wsd        the same, then constant until the last fifth of the steps after warm-up, which falls as linear does
+ *                                                                                (Hu et al. 2024)
  *     plateau    constant; the training loop halves it when validation does not improve (loop.h)
  *     rsqrt      rate * min(step / warmup, sqrt(warmup / step))
  *     noam       rate * dim^-0.5 * min(step^-0.5, step * warmup^-1.5)            (Vaswani et al. 2017) */

@@ -48,7 +48,7 @@ START_TEST(what_was_exported_is_imported_to_the_same_bits)
 {
     static const char *const kinds[] = {GPT2,
                                         GPT2 "--tokens bpe --merges 60 --norm-epsilon 0.01",
-                                        GPT2 "--bias-free",
+                                        GPT2 "--no-bias --bias-free",
                                         GPT2 "--positions sinusoid --ff 10",
                                         GPT2 "--positions none --bias=no --activation relu",
                                         LLAMA

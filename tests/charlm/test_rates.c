@@ -72,6 +72,38 @@ START_TEST(a_schedule_ends_at_a_part_of_the_rate)
         refused(2, "expected a part of the learning rate, from 0 to 1", "train " TINY " --lr-end %s", wrong[i]);
 }
 
+/* Of a run's own options none is refused: what the command line changes may need others. */
+START_TEST(options_that_would_do_nothing_are_refused)
+{
+    static const struct {
+        const char *words, *how; /* words NULL: it works */
+    } cases[] = {{"--lr-end belongs to --schedule linear, cosine and wsd, not constant", "--lr-end 0.1"},
+                 {"--lr-end belongs", "--schedule noam --lr-end 0.1"},
+                 {"--decay-steps belongs", "--schedule rsqrt --decay-steps 30"},
+                 {"--lr-patience belongs to --schedule plateau, not constant", "--lr-patience 2"},
+                 {"--schedule plateau", "--schedule plateau --eval-every 0"},
+                 {"--newton-schulz belongs to --optimizer muon, not adam", "--newton-schulz 3"},
+                 {"--momentum belongs to --optimizer sgd and muon", "--momentum 0.9"},
+                 {"--betas belongs to --optimizer adam, muon and lion", "--optimizer sgd --betas 0.9,0.99"},
+                 {"--epsilon belongs to --optimizer adam and muon", "--optimizer lion --epsilon 1e-6"},
+                 {"--bias-free leaves no bias", "--bias --bias-free"},
+                 {"leave out --score", "--qk-norm --qk-norm-kind cosine --score dot"},
+                 {"--ngrams 1", "--ngrams 1"},
+                 {NULL, "--schedule wsd --lr-end 0.1 --decay-steps 9"},
+                 {NULL, "--schedule plateau --lr-patience 2 --eval-every 5"},
+                 {NULL, "--optimizer muon --momentum 0.9 --newton-schulz 3 --betas 0.9,0.99 --epsilon 1e-6"},
+                 {NULL, "--momentum 0 --decay-steps 0 --no-bias --bias-free --score dot"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (cases[i].words)
+            refused(2, cases[i].words, "train " TINY " --steps 20 --dry-run %s", cases[i].how);
+        else
+            works("train " TINY " --steps 20 --dry-run -q %s", cases[i].how);
+    const char *run = fresh_path("run");
+    works("train " TINY " --run %s --steps 2 -q --schedule cosine --lr-end 0.3", run);
+    works("train --resume %s --steps 4 -q --schedule constant", run);
+    refused(2, "--lr-end belongs", "train --resume %s --steps 6 -q --lr-end 0.3", run);
+}
+
 START_TEST(a_ramp_is_drawn)
 {
     size_t size;
@@ -190,6 +222,7 @@ static const Test tests[] = {
     TEST(what_cannot_move_has_no_rate),
     TEST(a_ramp_makes_no_run_and_is_not_too_short),
     TEST(a_schedule_ends_at_a_part_of_the_rate),
+    TEST(options_that_would_do_nothing_are_refused),
     TEST(a_ramp_is_drawn),
     TEST(mup_at_its_base_width_is_standard),
     TEST(a_wider_run_keeps_its_base),

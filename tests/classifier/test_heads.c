@@ -80,7 +80,7 @@ static double odds(Opened *o, Trainer *trainer, const int32_t *ids, size_t count
 START_TEST(gradient_and_leaving_out_are_what_they_say)
 {
     static const char *const models[] = {"", "--ngrams 3 --ngram-rows 200",
-                                         "--branch-dropout 0.5 --experts 3 --load-loss 0.5"};
+                                         "--branch-dropout 0.5 --experts 3 --load-loss 0.5", "--r-drop 1"};
     static const int32_t ids[] = {7, 3, 12, 5, 9}; /* each once: scaling a word's vector scales one place */
     enum { COUNT = sizeof ids / sizeof *ids };
     const double step = 1e-2; /* logits come as floats */
@@ -171,7 +171,7 @@ START_TEST(any_text_can_be_looked_at)
     refused(2, "the heads of a layer are 0 to 1", "heads --run %s --text a --attribution --head 2", run);
 }
 
-static const Test tests[] = {TEST_LOOP(gradient_and_leaving_out_are_what_they_say, 3),
+static const Test tests[] = {TEST_LOOP(gradient_and_leaving_out_are_what_they_say, 4),
                              TEST(attention_is_the_mean_of_columns), TEST_SLOW(any_text_can_be_looked_at, 120)};
 
 int main(int argc, char **argv)

@@ -60,6 +60,25 @@ START_TEST(it_learns_to_predict_masked_words)
     json_free(first);
 }
 
+/* The loss of the first step, with all that is added to it. */
+static double first_loss(const char *words)
+{
+    size_t size;
+    double loss;
+    char *log = read_in(pretrained(words), "log.tsv", &size);
+    ck_assert(log && sscanf(strchr(log, '\n') + 1, "%*s %*s %lf", &loss) == 1);
+    memory_free(log);
+    return loss;
+}
+
+/* Also of the last block's, where a window that hides nothing keeps it whole in any case. */
+START_TEST(a_load_loss_is_of_all_positions)
+{
+#define EXPERTS "--steps 1 --lr 1e-9 --dropout 0 --depth 1 --experts 4 --load-loss 3"
+    ck_assert_double_eq_tol(first_loss(EXPERTS), first_loss(EXPERTS " --window 32"), 1e-4);
+#undef EXPERTS
+}
+
 START_TEST(a_run_that_goes_on_has_the_same_bits)
 {
     char whole[700], parts[720];
@@ -320,6 +339,7 @@ START_TEST(odd_texts_are_trained_on)
 
 static const Test tests[] = {TEST_LEARNS(it_learns_to_predict_masked_words, 4, 120),
                              TEST(n_grams_are_read_by_all_commands),
+                             TEST(a_load_loss_is_of_all_positions),
                              TEST(a_run_that_goes_on_has_the_same_bits),
                              TEST(a_score_depends_on_no_worker_and_no_batch),
                              TEST(training_begins_with_what_was_pretrained),

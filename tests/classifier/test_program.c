@@ -452,6 +452,7 @@ START_TEST(members_of_an_ensemble_count_alike)
     json_free(against);
     refused(1, "would be scored on the texts that it learns from",
             "eval --run %s --no-cache -q --split train --ensemble regression", a);
+    refused(2, "a name in --ensemble is empty", "eval --run %s --no-cache -q --ensemble %s,", a, b);
     refused(1, "there is no run nowhere", "eval --run %s --no-cache -q --ensemble nowhere", a);
     refused(1, "was scored on other texts", "eval --run %s --no-cache -q --ensemble %s", a,
             trained("--steps 2 --seed 2"));

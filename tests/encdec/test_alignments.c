@@ -9,6 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#define GUIDED                                                                                                         \
+    "--source en --target de --type words --dim 8 --heads 2 --depth 1 --context 8 --batch-tokens 20 --minutes 0 "      \
+    "--bleu-sentences 0 --steps 2 --workers 1 --guided-alignment 0.5 -q"
+
 /* Of the second line too much is on a side: it is left out. */
 static const char source[] = "a b c\na a a a a a a a\nb a\nc\na c\nb c a\n",
                   target[] = "x y z\nx x\ny x\nz\nx z\ny z x\n";
@@ -189,12 +193,39 @@ START_TEST(each_allocation_may_fail)
     bitext_close(&f.b);
 }
 
+/* Through the command, whose pairs remember how many lines they came from: one line is left out, and one too many refused. */
+START_TEST(training_takes_a_file_of_alignments)
+{
+    static const char *const sides[] = {"train.en", "train.de", "val.en", "val.de"};
+    const char *run = fresh_path("run"), *data = fresh_path("data");
+    Buffer lines = {0}, links = {0};
+    write_in(data, "none", "", 0);
+    for (int i = 0; i < 30; i++) {
+        buffer_print(&lines, i == 7 ? "\n" : "a b\n");
+        buffer_print(&links, "0-0 1-1\n");
+    }
+    ck_assert(!lines.failed && !links.failed);
+    for (size_t i = 0; i < sizeof sides / sizeof *sides; i++)
+        write_in(data, sides[i], lines.text, lines.size);
+    write_in(data, "links", links.text, links.size);
+    buffer_print(&links, "0-0\n");
+    write_in(data, "more", links.text, links.size);
+    works("train --run %s " GUIDED " --data %s --alignments %s/links", run, data, data);
+    refused(1, "has a line 31, and the training part has 30",
+            "train --run %s-1 " GUIDED " --data %s --alignments %s/more", run, data, data);
+    buffer_free(&lines);
+    buffer_free(&links);
+}
+
 int main(int argc, char **argv)
 {
     static const Test tests[] = {TEST_LOOP(links_are_read_for_the_pairs_that_are_trained_on, 2),
                                  TEST_LOOP(what_is_no_alignment_is_refused, sizeof wrong / sizeof *wrong),
-                                 TEST_LOOP(words_that_come_together_are_linked, 2), TEST(a_row_has_one_of_its_links),
+                                 TEST_LOOP(words_that_come_together_are_linked, 2),
+                                 TEST(a_row_has_one_of_its_links),
+                                 TEST(training_takes_a_file_of_alignments),
                                  TEST(each_allocation_may_fail)};
+    command_program("encdec");
     test_folders_in_memory();
     return suite_run("encdec/alignments", tests, sizeof tests / sizeof *tests, argc, argv);
 }

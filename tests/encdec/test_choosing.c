@@ -124,7 +124,7 @@ START_TEST(a_translation_begins_as_it_has_to)
     for (size_t i = 0; i < CONTEXT; i++)
         buffer_print(&much, "die ");
     write_in(run, "much", much.text, much.size);
-    refused(1, "line 1 of the translation has 48 tokens, and the model writes at most 47",
+    refused(1, "/much: the prefix in line 1 has 48 tokens, and the model writes at most 47",
             "translate --run %s -q --file %s/one --prefixes %s/much", run, run, run);
     buffer_free(&much);
     buffer_free(&prefixes);
@@ -242,6 +242,11 @@ START_TEST(what_does_not_go_together_is_refused)
     refused(2, "--beam 4 cannot be divided into --beam-groups 3",
             "translate --run %s --file %s --beam 4 --beam-groups 3", run, source);
     refused(2, "--sample draws", "translate --run %s --file %s --sample --beam-groups 2", run, source);
+    refused(2, "a name in --ensemble is empty", "translate --run %s --file %s --ensemble %s,", run, source, run);
+    refused(2, "--temperature belongs to --sample", "translate --run %s --file %s --temperature 0.5", run, source);
+    refused(2, "--top-k belongs to --sample", "translate --run %s --file %s --top-k 3", run, source);
+    refused(2, "--top-p belongs to --sample", "translate --run %s --file %s --top-p 0.5", run, source);
+    refused(2, "--diversity belongs to --beam-groups", "translate --run %s --file %s --diversity 1", run, source);
     refused(2, "--translations FILE is missing", "score --run %s --file %s", run, source);
     refused(1, "cannot read", "score --run %s --file %s --translations %s-none", run, source, run);
     refused(1, "cannot read", "translate --run %s --file %s --prefixes %s-none", run, source, run);

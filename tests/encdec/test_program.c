@@ -316,6 +316,9 @@ START_TEST(what_cannot_be_is_refused)
     refused(2, "--guided-alignment is for a softmax",
             "train --run %s-2 " TINY " --guided-alignment 1 --attention composed --distances none --talking-heads",
             run);
+    refused(2, "and --sink-score", "train --run %s-2 " TINY " --guided-alignment 1 --sink-score", run);
+    refused(2, "--top-keys, ",
+            "train --run %s-2 " TINY " --guided-alignment 1 --attention composed --distances none --top-keys 2", run);
     refused(2, "--bias-free leaves no bias", "train --run %s-2 " TINY " --tie --bias-free --logits-bias", run);
     works("train --run %s-3 " TINY " --depth 1 --decoder-depth 2 --steps 1", run);
     works("eval --run %s-3 --skip-blocks 1 --no-bleu -q", run);

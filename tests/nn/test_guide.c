@@ -15,7 +15,7 @@ enum { HEADS = 4, DK = 5, ROWS = 4, QUERIES = 9, KEYS = 13 };
 
 static const int32_t queries[ROWS + 1] = {0, 3, 3, 4, 9}, keys[ROWS + 1] = {0, 6, 8, 9, 13};
 static const int32_t wanted[QUERIES] = {2, -1, 5, 0, 3, 3, -1, 0, 1};
-static const double scale = 0.7, times = 0.25;
+static const double scale = 0.7, times = 0.25, some_cap = 1.5;
 
 static void draw(double *to, size_t count, uint32_t seed)
 {
@@ -23,8 +23,9 @@ static void draw(double *to, size_t count, uint32_t seed)
         to[i] = 4 * philox_uniform(seed, 0, i, 3) - 2;
 }
 
-/* Adds to dq and dk; the sum of losses. */
-static double by_formula(const double *q, const double *k, size_t head, size_t kv_heads, double *dq, double *dk)
+/* cap 0: none. Adds to dq and dk; the sum of losses. */
+static double by_formula(const double *q, const double *k, size_t head, size_t kv_heads, double cap, double *dq,
+                         double *dk)
 {
     const size_t width = HEADS * DK, kv_width = kv_heads * DK, kv_head = head * kv_heads / HEADS;
     double sum = 0;
@@ -36,11 +37,13 @@ static double by_formula(const double *q, const double *k, size_t head, size_t k
                 for (size_t c = 0; c < DK; c++)
                     score[j] += scale * q[(size_t)i * width + head * DK + c] *
                                 k[(size_t)j * kv_width + kv_head * DK + c];
+                score[j] = cap > 0 ? cap * tanh(score[j] / cap) : score[j];
                 all += exp(score[j]);
             }
             for (int32_t j = keys[b]; wanted[i] >= 0 && j < keys[b + 1]; j++) {
                 const bool right = j - keys[b] == wanted[i];
-                const double d = times * scale * (exp(score[j]) / all - right);
+                const double slope = cap > 0 ? 1 - pow(score[j] / cap, 2) : 1,
+                             d = times * scale * slope * (exp(score[j]) / all - right);
                 sum -= right ? log(exp(score[j]) / all) : 0;
                 for (size_t c = 0; c < DK; c++) {
                     dq[(size_t)i * width + head * DK + c] += d * k[(size_t)j * kv_width + kv_head * DK + c];
@@ -68,9 +71,11 @@ START_TEST(loss_and_gradients_are_those_of_the_formula)
               {"plain", NUMBER_F32, 1e-5},
               {"cpu", NUMBER_F32, 1e-5},
               {"cpu", NUMBER_BF16, 0.03}};
+    const int way = _i % 16;
+    const double cap = _i < 16 ? 0 : some_cap;
     static double q[QUERIES * HEADS * DK], k[KEYS * HEADS * DK], dq[QUERIES * HEADS * DK], dk[KEYS * HEADS * DK];
-    const size_t kv_heads = _i % 2 ? 2 : HEADS, head = (size_t)_i % HEADS;
-    const Kernels *kernels = kernels_find(on[_i / 4].backend, on[_i / 4].type, NULL);
+    const size_t kv_heads = way % 2 ? 2 : HEADS, head = (size_t)way % HEADS;
+    const Kernels *kernels = kernels_find(on[way / 4].backend, on[way / 4].type, NULL);
     const Rows of_queries = {.positions = QUERIES, .rows = ROWS, .longest = 5, .start = queries};
     const Rows of_keys = {.positions = KEYS, .rows = ROWS, .longest = 6, .start = keys};
     const Guide g = {.head = head, .key = wanted, .which = 1};
@@ -82,8 +87,11 @@ START_TEST(loss_and_gradients_are_those_of_the_formula)
     Tape t;
     Error e;
     how.heads = HEADS, how.kv_heads = kv_heads < HEADS ? kv_heads : 0, how.key_size = DK, how.scale = scale;
+    how.cap = cap;
     const Parameter *queries_of = parameters_add(&p, ROLE_WEIGHT, QUERIES, HEADS * DK, "q"),
                     *keys_of = parameters_add(&p, ROLE_WEIGHT, KEYS, kv_heads * DK, "k");
+    const Scoring scoring = scoring_new(&p, &(ScoringOptions){.heads = HEADS, .key_size = DK, .weights.cap = cap},
+                                        "attention");
     ck_done(parameters_finish(&p, &e) && kernels->open(&s, 1, &e) && weights_open(&w, kernels, s, &p, &e) &&
                 tape_open(&t, kernels, s, &w, &(TapePlan){1 << 20, 1 << 20, 1 << 16}, &e),
             e);
@@ -98,16 +106,16 @@ START_TEST(loss_and_gradients_are_those_of_the_formula)
     t.state = &state, t.gradient = memory_get(p.size, kernels->real);
     for (int training = 0; training < 2; training++) {
         t.training = t.recording = training;
-        guide(&t, &g, tape_parameter(&t, queries_of), tape_parameter(&t, keys_of), &how);
+        guide(&t, &g, &scoring, tape_parameter(&t, queries_of), tape_parameter(&t, keys_of), &how);
         tape_backward(&t);
         tape_reset(&t);
         ck_assert(training || state.loss[1].count == 0);
     }
-    const double sum = by_formula(q, k, head, kv_heads, dq, dk);
-    ck_assert_double_eq_tol(state.loss[1].sum, sum, on[_i / 4].rounding * 10);
+    const double sum = by_formula(q, k, head, kv_heads, cap, dq, dk);
+    ck_assert_double_eq_tol(state.loss[1].sum, sum, on[way / 4].rounding * 10);
     ck_assert(state.loss[1].count == 7 && state.loss[0].count == 0);
-    near(kernels, parameter_in(queries_of, t.gradient, kernels->real), dq, queries_of->count, on[_i / 4].rounding);
-    near(kernels, parameter_in(keys_of, t.gradient, kernels->real), dk, keys_of->count, on[_i / 4].rounding);
+    near(kernels, parameter_in(queries_of, t.gradient, kernels->real), dq, queries_of->count, on[way / 4].rounding);
+    near(kernels, parameter_in(keys_of, t.gradient, kernels->real), dk, keys_of->count, on[way / 4].rounding);
     memory_free(t.gradient);
     tape_close(&t);
     weights_close(&w);
@@ -169,15 +177,16 @@ static double total(TrainerFixture *t)
 START_TEST(gradients_of_a_network_are_its_slopes)
 {
     static const Training ways[] = {{0}, {.keep = KEEP_INPUTS}, {.micro_rows = 1, .workers = 2}, {0}};
-    const EncDecOptions o = {.block = {.attention = {12, 3, 4, 4, .kv_heads = 0, .bias = true, .composed = _i == 3},
-                                       .norm = NORM_POST,
-                                       .ff = 10},
-                             .encoder = 1,
-                             .decoder = 2,
-                             .source = 7,
-                             .target = 7,
-                             .context = 8,
-                             .scale = 1};
+    const EncDecOptions o = {
+        .block = {.attention = {12, 3, 4, 4, .bias = true, .composed = _i == 3, .weights.cap = _i % 2 ? some_cap : 0},
+                  .norm = NORM_POST,
+                  .ff = 10},
+        .encoder = 1,
+        .decoder = 2,
+        .source = 7,
+        .target = 7,
+        .context = 8,
+        .scale = 1};
     const double h = 1e-5;
     Batch b = guided_batch();
     EncDec m;
@@ -212,7 +221,7 @@ START_TEST(gradients_of_a_network_are_its_slopes)
 
 int main(int argc, char **argv)
 {
-    static const Test tests[] = {TEST_LOOP(loss_and_gradients_are_those_of_the_formula, 16),
+    static const Test tests[] = {TEST_LOOP(loss_and_gradients_are_those_of_the_formula, 32),
                                  TEST_LOOP(gradients_of_a_network_are_its_slopes, 4)};
     return suite_run("nn/guide", tests, sizeof tests / sizeof *tests, argc, argv);
 }

@@ -1,5 +1,6 @@
 /* n-grams: which rows of a table they read, against PyTorch, and that a row read in parts has those of the whole. */
 #include "base/memory.h"
+#include "core/program/network.h"
 #include "tests/nn/networks.h"
 #include "tests/parity.h"
 
@@ -38,7 +39,7 @@ START_TEST(rows_of_a_table_are_those_of_the_definition)
 {
     Reference f = reference_open("ngrams", kind.sides);
     const SharedOptions o = reference_options(&f);
-    const Ngrams g = {o.ngrams, o.ngram_rows, NGRAMS};
+    const Ngrams g = {.longest = o.ngrams, .rows = o.ngram_rows, .side = NGRAMS};
     for (size_t i = 0; i < f.batch_count; i++) {
         const Batch *b = &f.batch[i];
         for (size_t r = 0; r < b->side[0].rows; r++)
@@ -58,7 +59,7 @@ START_TEST(large_ids_and_small_tables_have_rows_within)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (size_t n = 2; n <= SIDES; n++)
             for (size_t at = 0; at < sizeof ids / sizeof *ids; at++) {
-                const int32_t row = ngram_row(&(Ngrams){SIDES, rows[i], NGRAMS}, n, ids, at);
+                const int32_t row = ngram_row(&(Ngrams){.rows = rows[i]}, n, ids, at);
                 ck_assert(row >= 1 && (size_t)row < rows[i]);
             }
 }
@@ -67,7 +68,7 @@ START_TEST(a_row_that_continues_has_the_n_grams_of_the_whole)
 {
     static const int32_t ids[] = {5, 200, 7, 7, 0, 255, 31, 5, 200};
     enum { ALL = sizeof ids / sizeof *ids, LONGEST = 4 };
-    const Ngrams g = {LONGEST, 1000, NGRAMS};
+    const Ngrams g = {.longest = LONGEST, .rows = 1000, .side = NGRAMS};
     Batch b;
     Error e;
     ck_done(batch_open(&b, &(BatchSize){LONGEST, 2, {2 * ALL, 2 * ALL, 2 * ALL, 2 * ALL}, 0, 0}, &e), e);
@@ -80,6 +81,34 @@ START_TEST(a_row_that_continues_has_the_n_grams_of_the_whole)
         for (size_t side = NGRAMS; side < LONGEST; side++) {
             ck_assert_uint_eq(b.side[side].positions, 2 * ALL - from);
             ck_assert_mem_eq(b.side[side].ids + from, b.side[side].ids + ALL, (ALL - from) * sizeof *ids);
+        }
+    }
+    batch_close(&b);
+}
+
+/* As in a row of charlm or classifier: registers have ids beyond all tokens, and are part of no n-gram. */
+START_TEST(registers_have_no_n_grams_and_are_in_none)
+{
+    static const int32_t ids[] = {5, 200, 7, 7, 0, 255};
+    enum { ALL = sizeof ids / sizeof *ids, LONGEST = 3, REGISTERS = 2 };
+    SharedOptions o = small_options();
+    Batch b;
+    Error e;
+    o.ngrams = LONGEST, o.ngram_rows = 1000, o.registers = REGISTERS;
+    const Ngrams g = network_ngrams(&o, NGRAMS);
+    const size_t most = ALL + REGISTERS;
+    ck_done(batch_open(&b, &(BatchSize){LONGEST, 2, {2 * most, 2 * most, 2 * most}, 0, 0}, &e), e);
+    for (size_t row = 0; row < 2; row++) {
+        const size_t at = batch_row_after(&b, 0, (Registers){BYTES, REGISTERS}, ALL);
+        memcpy(b.side[0].ids + at, ids, sizeof ids);
+        ngrams_add(&g, &b);
+        for (size_t n = 2; n <= LONGEST; n++) {
+            const int32_t *rows = b.side[NGRAMS + n - 2].ids + at - REGISTERS;
+            ck_assert_uint_eq(b.side[NGRAMS + n - 2].positions, (row + 1) * most);
+            for (size_t i = 0; i < REGISTERS; i++)
+                ck_assert_int_eq(rows[i], 0);
+            for (size_t i = 0; i < ALL; i++)
+                ck_assert_int_eq(rows[REGISTERS + i], ngram_row(&g, n, ids, i));
         }
     }
     batch_close(&b);
@@ -157,6 +186,7 @@ int main(int argc, char **argv)
         TEST(rows_of_a_table_are_those_of_the_definition),
         TEST(large_ids_and_small_tables_have_rows_within),
         TEST(a_row_that_continues_has_the_n_grams_of_the_whole),
+        TEST(registers_have_no_n_grams_and_are_in_none),
         TEST(training_drops_as_many_as_said),
         TEST(a_step_in_parts_is_the_same_step),
     };

@@ -360,6 +360,14 @@ START_TEST(what_does_not_go_together_is_refused)
                  {{.dim = 8, .heads = 4, .span_loss = 1}, "--adaptive-span"},
                  {{.dim = 8, .heads = 4, .adaptive_span = 9, .score_cap = 5}, "--score-cap"},
                  {{.dim = 8, .heads = 4, .adaptive_span = 9, .attention = ATTENTION_COMPOSED}, "--adaptive-span"},
+                 {{.dim = 8, .heads = 4, .adaptive_span = 9, .attention = ATTENTION_COMPOSED, .memory_keys = 2},
+                  "give --adaptive-span 0 or leave out --memory-keys"},
+                 {{.dim = 8, .heads = 4, .distances = DISTANCE_T5, .attention = ATTENTION_COMPOSED, .top_keys = 2},
+                  "give --distances none or leave out --top-keys"},
+                 {{.dim = 8, .heads = 4, .sink_score = true, .attention = ATTENTION_COMPOSED, .residual_scores = true},
+                  "leave out --sink-score or leave out --residual-scores"},
+                 {{.dim = 8, .heads = 4, .sink_score = true, .attention = ATTENTION_COMPOSED, .score = SCORE_ADDITIVE},
+                  "leave out --sink-score or leave out --score additive"},
                  {{.dim = 8, .heads = 4, .kv_heads = 4, .norm_kind = NORM_RMS, .bias_free = true}, NULL}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         Error e = {.text = ""};

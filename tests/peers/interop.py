@@ -44,8 +44,8 @@ LLAMA = "--norm pre --norm-kind rms --positions rotary --distances none --activa
 MODELS = {
     "gpt2, bytes": f"{GPT2} --positions learned --activation gelu-tanh",
     "gpt2, byte pairs": f"{GPT2} --positions learned --activation gelu-tanh --tokens bpe --merges 300 --ff 50",
-    "gpt2, sinusoids, ReLU, no biases": f"{GPT2} --positions sinusoid --activation relu --bias-free",
-    "gpt2, no positions, GELU, untied": f"{GPT2} --positions none --activation gelu --bias-free --tie=no",
+    "gpt2, sinusoids, ReLU, no biases": f"{GPT2} --positions sinusoid --activation relu --no-bias --bias-free",
+    "gpt2, no positions, GELU, untied": f"{GPT2} --positions none --activation gelu --no-bias --bias-free --tie=no",
     "llama, bytes, 2 heads of keys": f"{LLAMA} --kv-heads 2 --tie --bias-free",
     "llama, biases, byte pairs": f"{LLAMA} --tie --tokens bpe --merges 300 --bias",
     "llama, stretched, head size 10": f"{LLAMA} --tie=no --bias-free --rotary-base 5000 --rotary-stretch 2 --head-size 10",
