@@ -164,9 +164,10 @@ bool part_to_score(Part *part, Text *t, const Tokenizer *tokenizer, const Charlm
     if (v->bytes && part->size == 1 && text_part(t, split).size > 1)
         return fail(e, "--bytes %zu: the first token that would be scored is longer; give more, or 0 for all",
                     v->bytes);
+    const bool whole = split == SPLIT_ALL;
     return part->size > 1 ||
-           fail(e, "--split %s: too few %s (%zu); scoring needs at least 2, because the first is not scored",
-                split_name(split), unit_of(*part), part->size);
+           fail(e, "the data%s%s%s has %zu %s; scoring needs at least 2, because the first is not scored",
+                whole ? "" : "'s ", whole ? "" : split_name(split), whole ? "" : " part", part->size, unit_of(*part));
 }
 
 /* The tokens before a window that begins at `from`. */

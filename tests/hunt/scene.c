@@ -217,6 +217,8 @@ static double weight(const Scene *c, const Parameter *p, size_t j, const Way *wa
     uint32_t stream = number_of(p->name);
     double spread = p->role == ROLE_WEIGHT ? 1.6 / sqrt((double)p->shape[1]) : p->rank == 2 ? 1 : 0.3;
     double x = (p->role == ROLE_GAIN ? 1 : 0) + spread * (2 * philox_uniform(c->s->seed, stream, j, 1) - 1);
+    if (p->unit) /* outside, a gradient is not the slope, but that of where it is put back */
+        x = 0.02 + fabs(x);
     x = (double)bf16_to_float(bf16_from_float((float)x));
     if (way->noise > 0)
         x *= 1 + way->noise * (2 * philox_uniform(way->noise_seed, stream, j, 2) - 1);
