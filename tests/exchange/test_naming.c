@@ -152,7 +152,7 @@ START_TEST(what_was_written_is_read)
         Tensors mine = ours(biases), theirs = {0}, again = {0};
         Parameters model = model_of(&mine);
         const NamingTable t = table();
-        FromTensors from = {.source = {read}, .t = &theirs};
+        FromTensors from = {.source = {read, "theirs"}, .t = &theirs};
         Error e;
         ck_done(naming_write(&t, &mine, &theirs, &e) && naming_read(&t, &from.source, &model, &again, &e), e);
         ck_assert_uint_eq(again.count, mine.count + BLOCKS); /* k is in two of theirs */
@@ -197,7 +197,7 @@ START_TEST(memory_that_runs_out_is_said)
         Tensors mine = ours(true), theirs = {0}, again = {0};
         Parameters model = model_of(&mine);
         const NamingTable t = table();
-        FromTensors from = {.source = {read}, .t = &theirs};
+        FromTensors from = {.source = {read, "theirs"}, .t = &theirs};
         Error e = {{0}};
         const size_t before = memory_in_use();
         const uint64_t asked = memory_requests();
