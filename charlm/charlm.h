@@ -24,6 +24,9 @@ void charlm_task(Charlm *c, Part scored, size_t stride);
 /* Bytes that the task scores. */
 size_t charlm_scored_bytes(const Charlm *c);
 
+/* The tokens that the options ask for. */
+TokenizerOptions charlm_tokens(const Charlm *c);
+
 /* Makes the model that the options describe, with a run's tokens or as many as there will be. */
 bool charlm_build(Charlm *c, Error *e);
 

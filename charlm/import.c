@@ -11,7 +11,6 @@
 #include "charlm/charlm.h"
 #include "charlm/names.h"
 
-#include "base/file.h"
 #include "base/memory.h"
 #include "core/exchange/llmc.h"
 #include "core/program/import.h"
@@ -163,7 +162,7 @@ static bool convert(LmImport *m, Source *theirs, Error *e)
 {
     const CharlmOptions *o = ((const Charlm *)m->base.a)->options;
     const NamingTable table = names_table(m->names, m->depth, m->dim);
-    const TokenizerOptions tokens = {(TokenKind)o->tokens, STANDARD_MERGES, o->vocabulary, o->codes};
+    const TokenizerOptions tokens = charlm_tokens((const Charlm *)m->base.a);
     size_t named;
     Model model = {.context = 0};
     if (!tokenizer_planned(&tokens, &named, e))
@@ -226,8 +225,7 @@ static bool import_any(Import *base, Error *e)
     if (!o->vocabulary != !o->codes)
         return fail(e, "the tokens are two files: --vocabulary encoder.json and --codes vocab.bpe") ||
                app_misused(base->a);
-    const bool in_folder = !file_exists(base->path) || hf_is_file(base->path);
-    const bool fine = (!in_folder && llmc_is(base->path) ? import_llmc : import_folder)(m, e);
+    const bool fine = (llmc_is(base->path) ? import_llmc : import_folder)(m, e);
     llmc_close(&m->llmc);
     return fine;
 }
@@ -236,8 +234,7 @@ static bool import_any(Import *base, Error *e)
 static bool open_imported(App *a, Error *e)
 {
     Charlm *c = (Charlm *)a;
-    const TokenizerOptions o = {(TokenKind)c->options->tokens, STANDARD_MERGES, c->options->vocabulary,
-                                c->options->codes};
+    const TokenizerOptions o = charlm_tokens(c);
     return tokenizer_learn(&c->tokenizer, &o, NULL, 0, e) && charlm_open_model(a, e);
 }
 

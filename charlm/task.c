@@ -94,7 +94,7 @@ static void protocol(const App *a, Buffer *b)
 
 /* ---- the model, and what its tokens are */
 
-static TokenizerOptions tokens_asked(const Charlm *c)
+TokenizerOptions charlm_tokens(const Charlm *c)
 {
     const CharlmOptions *v = c->options;
     return (TokenizerOptions){(TokenKind)v->tokens, v->merges ? v->merges : STANDARD_MERGES, v->vocabulary, v->codes};
@@ -102,7 +102,7 @@ static TokenizerOptions tokens_asked(const Charlm *c)
 
 static bool suits(Charlm *c, Error *e)
 {
-    const TokenizerOptions o = tokens_asked(c);
+    const TokenizerOptions o = charlm_tokens(c);
     const SharedOptions *s = &c->options->shared;
     return (network_suits(s, e) && network_can_skip(s, s->depth, e) && tokenizer_suits(&o, e)) || app_misused(&c->app);
 }
@@ -171,7 +171,7 @@ static bool begin_suits(const Charlm *c, Error *e)
 /* Of a run, or of the training text. */
 static bool open_tokenizer(Charlm *c, Error *e)
 {
-    const TokenizerOptions o = tokens_asked(c);
+    const TokenizerOptions o = charlm_tokens(c);
     if (c->app.run)
         return read_tokenizer(c, e);
     const Part training = text_bytes(&c->text, SPLIT_TRAIN);
@@ -180,7 +180,7 @@ static bool open_tokenizer(Charlm *c, Error *e)
 
 bool charlm_build(Charlm *c, Error *e)
 {
-    const TokenizerOptions o = tokens_asked(c);
+    const TokenizerOptions o = charlm_tokens(c);
     size_t vocabulary;
     if (!suits(c, e))
         return false;

@@ -130,19 +130,17 @@ static bool find_file(HfWordPiece *t, const HfFolder *h, const Json *config, Err
  * tokenizer.json says; a class for any tokenizer.json takes that alone, and so do we where tokenizer.json is alone. */
 static bool classes_agree(const HfWordPiece *t, const HfFolder *h, const Json *tokenizer, const Json *config, Error *e)
 {
-    static const char *const own[] = {"BertTokenizer", "BertTokenizerFast", "DistilBertTokenizer",
-                                      "DistilBertTokenizerFast"},
-                             *const any[] = {"PreTrainedTokenizerFast", "TokenizersBackend"};
+    static const char *const classes[] = {"BertTokenizer",           "BertTokenizerFast",       "DistilBertTokenizer",
+                                          "DistilBertTokenizerFast", "PreTrainedTokenizerFast", "TokenizersBackend"};
+    enum { OWN = 4, ALL = sizeof classes / sizeof *classes };
     const char *class = json_get_text(config, "tokenizer_class");
-    bool is_own = !class, lower;
-    if (!config)
+    bool lower;
+    size_t i = 0;
+    while (class && i < ALL && strcmp(class, classes[i]) != 0)
+        i++;
+    if (!config || (tokenizer && i >= OWN && i < ALL))
         return true;
-    for (size_t i = 0; class && i < sizeof own / sizeof *own; i++)
-        is_own = is_own || !strcmp(class, own[i]);
-    for (size_t i = 0; class && tokenizer && i < sizeof any / sizeof *any; i++)
-        if (!strcmp(class, any[i]))
-            return true;
-    if (!is_own)
+    if (i >= OWN)
         return fail(e, "%s/tokenizer_config.json: 'tokenizer_class' is %.60s; those of BERT can be imported", h->path,
                     class);
     if (!reads_as_here(&lower, config, "do_lower_case", h->path, e))

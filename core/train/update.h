@@ -17,7 +17,7 @@ void update_share(Trainer *c, Worker *w, size_t share);
 void update_add(const Trainer *c, Worker *w, size_t first, size_t count);
 
 /* When all workers have done their shares, in this order. Each worker does a part of the block, and between two of these
- * all workers wait for each other; update_clip is one worker's alone. */
+ * all workers wait for each other; update_clip, which also puts back what must stay within 0 .. 1, is one worker's alone. */
 void update_sum(const Trainer *c, Worker *w, size_t number);
 void update_clip(Trainer *c, Worker *w);
 void update_weights(Trainer *c, Worker *w, size_t number);
