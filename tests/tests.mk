@@ -22,7 +22,8 @@ define test_rule
 $(call test_program,$1): $(call test_objects,$1) $(LIBRARY) $(OUT)/link
 	$$(link)
 endef
-$(OUT_BIN)/tests/%: LINK_MORE = $(CHECK_LIBS)
+# Each of these many programs holds the core: lines for a debugger would double the room they take.
+$(OUT_BIN)/tests/%: LINK_MORE = $(CHECK_LIBS) $(if $(filter release,$(MODE)),-Xlinker --strip-debug)
 $(foreach t,$(TESTS),$(eval $(call test_rule,$t)))
 
 # tools/test.sh finds the chosen tests (or the nearest names to a wrong one), runs them and adds up.
