@@ -19,71 +19,109 @@ static Range simple_keys(Range span, size_t first, size_t end, bool none)
     return none || from >= to ? (Range){span.to, span.to} : (Range){from, to};
 }
 
-/* One query's way through the softmax: the keys it may see, and the factor of its scores, logarithms being of 2. */
-typedef struct RowWeights {
-    size_t first, end;
-    float factor, largest;
+/* One query's way through the softmax and back. */
+typedef struct Query {
+    size_t first, end; /* keys it may see: none, if it is after the last query */
+    float shift;  /* what its scores are lessened by: the largest of them, or backward their logarithm. Of 2, both */
+    float shared; /* backward: dY . Y */
     Factors factors;
-} RowWeights;
+} Query;
 
-/* The largest scores of a span of keys, or the earlier ones. */
-static Vec largest_scores(const RowWeights *r, const float *s, Range span, Vec best)
+/* Query i of a head. Factors are drawn for the first vector that needs them. */
+INLINE void begin_query(Query *q, const HeadView *h, size_t i)
 {
-    for (size_t j = span.from; j < span.to; j += WIDTH) {
-        Vec score = vec_load(s + j) * r->factor;
-        best = vec_max(whole(j, r->first, r->end) ? score : vec_select(live_lanes(j, r->first, r->end), score, best),
-                       best);
+    bool there = i < h->queries;
+    q->first = there ? keys_first(h->how, h->keys, i) : 0;
+    q->end = there ? keys_end(h->how, h->keys, i) : 0;
+    q->shift = q->shared = 0;
+    q->factors.drop = there ? h->how->dropout : (Dropout){0};
+    q->factors.state = h->state, q->factors.position = h->first_query + i, q->factors.head = h->head;
+}
+
+/* Which keys all of these queries see: whole vectors of a span, or none, at its end, if something is dropped. */
+static Range seen_by_all(const Query *q, int count, Range span, bool dropped)
+{
+    size_t first = 0, end = span.to;
+    for (int i = 0; i < count; i++) {
+        first = q[i].first > first ? q[i].first : first;
+        end = q[i].end < end ? q[i].end : end;
     }
-    return best;
+    return simple_keys(span, first, end, dropped);
 }
 
-/* Keys j on: the powers of their scores, which are added to sum, with dropout to p; or without asking for either, where
- * the query sees all of them and nothing is dropped. */
-INLINE Vec power_at(RowWeights *r, Number *p, const float *s, size_t j, bool simple, Vec sum)
+/* best [count] = the largest scores of some keys, or the earlier ones; s and the like have rows of `row` scores. simple:
+ * all see all of these keys. */
+INLINE void largest_scores(Vec *best, const Query *q, int count, const float *s, size_t row, float factor, Range keys,
+                           bool simple)
 {
-    Vec power = vec_exp2(vec_load(s + j) * r->factor - r->largest, false);
-    if (!simple && !whole(j, r->first, r->end))
-        power = vec_select(live_lanes(j, r->first, r->end), power, vec_set(0));
-    store_whole(p + j, !simple && r->factors.drop.rate > 0 ? power * factors_at(&r->factors, j) : power);
-    return sum + power;
+    for (size_t j = keys.from; j < keys.to; j += WIDTH)
+        for (int i = 0; i < count; i++) {
+            Vec score = vec_load(s + (size_t)i * row + j) * factor;
+            if (!simple)
+                score = vec_select(live_lanes(j, q[i].first, q[i].end), score, vec_set(-INFINITY));
+            best[i] = vec_max(score, best[i]);
+        }
 }
 
-/* Scores s of a span become powers p, with dropout; returns their sum without it. p may be s. */
-static Vec powers(RowWeights *r, Number *p, const float *s, Range span)
+/* Scores s become powers p, with dropout unless simple; without it they are added to sum [count]. p may be s. */
+INLINE void add_powers(Vec *sum, Query *q, int count, Number *p, const float *s, size_t row, float factor, Range keys,
+                       bool simple)
 {
-    Vec sum = {0};
-    Range simple = simple_keys(span, r->first, r->end, r->factors.drop.rate > 0);
-    for (size_t j = span.from; j < simple.from; j += WIDTH)
-        sum = power_at(r, p, s, j, false, sum);
-    for (size_t j = simple.from; j < simple.to; j += WIDTH)
-        sum = power_at(r, p, s, j, true, sum);
-    for (size_t j = simple.to; j < span.to; j += WIDTH)
-        sum = power_at(r, p, s, j, false, sum);
-    return sum;
+    for (size_t j = keys.from; j < keys.to; j += WIDTH)
+        for (int i = 0; i < count; i++) {
+            Vec power = vec_exp2(vec_load(s + (size_t)i * row + j) * factor - q[i].shift, false), kept = vec_set(1);
+            if (!simple) {
+                power = vec_select(live_lanes(j, q[i].first, q[i].end), power, vec_set(0));
+                kept = factors_at(&q[i].factors, j);
+            }
+            sum[i] += power;
+            store_whole(p + (size_t)i * row + j, simple ? power : power * kept);
+        }
 }
 
 /* What scores, or with lse their logarithms, are lessened by: 0 in place of -infinity, less which they would be NaN. */
-static float above_minus_infinity(float largest) { return largest == -INFINITY ? 0 : largest; }
+INLINE Vec above_minus_infinity(Vec largest) { return vec_select(largest == -INFINITY, vec_set(0), largest); }
 
-/* One query's scores s become weights p before they are divided by their sum, which is returned; lse is saved. p may
- * be s. */
-static float softmax_row(const HeadView *h, Number *p, const float *s, const Range *spans, size_t n, size_t i,
-                         float *lse)
+enum { LANES = WIDTH > TILE_ROWS ? WIDTH : TILE_ROWS }; /* for one number of each query of a tile */
+
+/* The scores of `rows` queries, or what is left of them, become weights before they are divided by their sums, which go to
+ * `sums`. Their logarithms are saved. Vectors of keys come before queries, so that loops have many steps and few ends. */
+INLINE void tile_weights(const AttentionWork *a, const HeadView *h, const HeadScratch *w, size_t spans, size_t first,
+                         size_t count, const int rows, float sums[LANES])
 {
-    RowWeights r; /* factors are drawn for the first vector that needs them */
-    r.first = keys_first(h->how, h->keys, i), r.end = keys_end(h->how, h->keys, i);
-    r.factor = h->scale * LOG2_E;
-    r.factors.drop = h->how->dropout, r.factors.state = h->state;
-    r.factors.position = h->first_query + i, r.factors.head = h->head;
-    Vec best = vec_set(-INFINITY), sum = {0};
-    for (size_t m = 0; m < n; m++)
-        best = largest_scores(&r, s, spans[m], best);
-    r.largest = above_minus_infinity(vec_largest(best));
-    for (size_t m = 0; m < n; m++)
-        sum += powers(&r, p, s, spans[m]);
-    float total = vec_sum(sum);
-    *lse = (r.largest + log2f(total)) * LN_2;
-    return total == 0 ? 1 : total; /* 0: it sees nothing, or nothing with a score above -infinity */
+    Query q[TILE_ROWS];
+    Vec best[TILE_ROWS], sum[TILE_ROWS];
+    float largest[LANES], lse[LANES], factor = h->scale * LOG2_E;
+    Number *p = (Number *)(void *)w->p;
+    bool dropped = h->how->dropout.rate > 0;
+
+    for (int i = 0; i < rows; i++) {
+        begin_query(&q[i], h, first + (size_t)i);
+        best[i] = vec_set(-INFINITY), sum[i] = vec_set(0);
+    }
+    for (size_t n = 0; n < spans; n++) {
+        Range span = w->spans[n], all = seen_by_all(q, rows, span, false);
+        largest_scores(best, q, rows, w->s, h->key_row, factor, (Range){span.from, all.from}, false);
+        largest_scores(best, q, rows, w->s, h->key_row, factor, all, true);
+        largest_scores(best, q, rows, w->s, h->key_row, factor, (Range){all.to, span.to}, false);
+    }
+    for (int i = 0; i < rows; i += WIDTH)
+        vec_store(largest + i, above_minus_infinity(vec_across(best + i, rows - i, true)));
+    for (int i = 0; i < rows; i++)
+        q[i].shift = largest[i];
+    for (size_t n = 0; n < spans; n++) {
+        Range span = w->spans[n], all = seen_by_all(q, rows, span, dropped);
+        add_powers(sum, q, rows, p, w->s, h->key_row, factor, (Range){span.from, all.from}, false);
+        add_powers(sum, q, rows, p, w->s, h->key_row, factor, all, true);
+        add_powers(sum, q, rows, p, w->s, h->key_row, factor, (Range){all.to, span.to}, false);
+    }
+    for (int i = 0; i < rows; i += WIDTH) {
+        Vec total = vec_across(sum + i, rows - i, false);
+        vec_store(lse + i, (vec_load(largest + i) + vec_log2(total)) * LN_2);
+        vec_store(sums + i, vec_select(total == 0, vec_set(1), total)); /* 0: it sees no score above -infinity */
+    }
+    for (size_t i = 0; i < count; i++)
+        a->lse[(h->first_query + first + i) * h->how->heads + h->head] = lse[i];
 }
 
 /* Keeps the weights of one query, if they are to be inspected. */
@@ -94,8 +132,9 @@ static void keep_weights(const HeadView *h, const float *s, size_t i)
     float largest = -INFINITY, sum = 0;
     for (size_t j = keys_next(h->how, h->keys, i, 0); j < h->keys.length; j = keys_next(h->how, h->keys, i, j + 1))
         largest = s[j] * h->scale > largest ? s[j] * h->scale : largest;
+    largest = largest == -INFINITY ? 0 : largest;
     for (size_t j = keys_next(h->how, h->keys, i, 0); j < h->keys.length; j = keys_next(h->how, h->keys, i, j + 1))
-        sum += to[j] = expf(s[j] * h->scale - above_minus_infinity(largest));
+        sum += to[j] = expf(s[j] * h->scale - largest);
     for (size_t j = keys_next(h->how, h->keys, i, 0); j < h->keys.length; j = keys_next(h->how, h->keys, i, j + 1))
         to[j] /= sum == 0 ? 1 : sum;
 }
@@ -128,7 +167,7 @@ static void head_forward(const AttentionWork *a, const HeadView *h, const HeadSc
 {
     enum { AT_ONCE = TILE_ROWS }; /* their scores stay in the first cache until they are weights */
     size_t heads = a->how->heads;
-    float sums[AT_ONCE];
+    float sums[LANES];
     pack_for_forward(h, w);
     for (size_t first = 0; first < h->queries; first += AT_ONCE) {
         size_t count = h->queries - first < AT_ONCE ? h->queries - first : AT_ONCE;
@@ -136,13 +175,10 @@ static void head_forward(const AttentionWork *a, const HeadView *h, const HeadSc
         pack_queries(h, w, first, count, AT_ONCE);
         for (size_t n = 0; n < spans; n++)
             tile_scores(h, w, w->spans[n], first, count);
-        for (size_t i = 0; i < count; i++) {
-            size_t at = (h->first_query + first + i) * heads + h->head;
-            if (a->how->weights)
+        if (a->how->weights)
+            for (size_t i = 0; i < count; i++)
                 keep_weights(h, w->s + i * h->key_row, first + i);
-            sums[i] = softmax_row(h, (Number *)(void *)w->p + i * h->key_row, w->s + i * h->key_row, w->spans, spans,
-                                  first + i, &a->lse[at]);
-        }
+        tile_weights(a, h, w, spans, first, count, TILE_ROWS, sums);
         for (size_t n = 0; n < spans; n++)
             tile_values(h, w, w->spans[n], n > 0, count);
         for (size_t i = 0; i < count; i++) {
@@ -167,9 +203,10 @@ static void query_forward(const AttentionWork *a, const HeadView *h, const HeadS
         query_terms(h, w, q, i, first, seen);
     if (a->how->weights)
         keep_weights(h, w->s, i);
-    Number *p = (Number *)(void *)w->p;
-    float sum = softmax_row(h, p, w->s, w->spans, 1, i, &a->lse[at]);
-    weighted_sum(a->y + at * h->dv, 1 / sum, keys_from(h, h->v, first, h->dv), h->v.stride, p + first, seen, h->dv);
+    float sums[LANES];
+    tile_weights(a, h, w, 1, i, 1, 1, sums);
+    weighted_sum(a->y + at * h->dv, 1 / sums[0], keys_from(h, h->v, first, h->dv), h->v.stride,
+                 (Number *)(void *)w->p + first, seen, h->dv);
 }
 
 enum { FEW_QUERIES = 4, LINE = 64 /* bytes of a cache's line */ };
@@ -259,108 +296,118 @@ static void pack_for_backward(const HeadView *h, const HeadScratch *w)
     pack_transposed(w->v_transposed, h->key_row, v.data, v.stride, h->seen, h->key_wide, h->dv, h->dv_wide);
 }
 
-/* One query's way back through its softmax. */
-typedef struct RowGradient {
-    size_t first, end; /* keys it sees */
-    const float *s, *dp;
-    float factor, lse2, shared, uncap; /* uncap: 1 / cap, or 0 */
-    Factors factors;
-} RowGradient;
-
-/* row: of the tile; one after its last query sees nothing */
-static RowGradient row_gradient(const AttentionWork *a, const HeadView *h, const HeadScratch *w, const float *shared,
-                                size_t i, size_t row)
+/* Keys j on of a query in row `row` of a tile: the weights as dV wants them, with dropout, and dS / scale. simple: it sees
+ * all of them, nothing is dropped, and there is no cap. */
+INLINE Vec gradient_at(const HeadView *h, const HeadScratch *w, Query *q, size_t row, size_t j, bool simple, Vec *ds)
 {
-    RowGradient g; /* factors are drawn for the first vector that needs them */
-    size_t at = (h->first_query + i) * a->how->heads + h->head;
-    bool sees = i < h->queries && keys_next(h->how, h->keys, i, 0) < h->keys.length;
-    g.s = w->s + row * h->key_row, g.dp = w->dp + row * h->key_row;
-    g.first = sees ? keys_first(h->how, h->keys, i) : 0;
-    g.end = sees ? keys_end(h->how, h->keys, i) : 0;
-    g.factor = h->scale * LOG2_E;
-    g.uncap = h->how->cap > 0 ? 1 / (float)h->how->cap : 0;
-    g.lse2 = sees ? above_minus_infinity(a->lse[at]) * LOG2_E : 0;
-    g.shared = sees ? shared[row] : 0;
-    g.factors.drop = sees ? h->how->dropout : (Dropout){0};
-    g.factors.state = h->state, g.factors.position = h->first_query + i, g.factors.head = h->head;
-    return g;
-}
-
-/* Keys j on: the weights as dV wants them, with dropout, and dS / scale. simple: the query sees all of them, nothing is
- * dropped, and there is no cap. */
-INLINE Vec gradient_at(RowGradient *g, size_t j, bool simple, Vec *ds)
-{
-    Vec weight = vec_exp2(vec_load(g->s + j) * g->factor - g->lse2, ROUGH), gradient = vec_load(g->dp + j);
-    Vec dropped = weight;
-    if (!simple && g->factors.drop.rate > 0) {
-        Vec kept = factors_at(&g->factors, j);
+    const size_t at = row * h->key_row + j;
+    Vec score = vec_load(w->s + at), gradient = vec_load(w->dp + at);
+    Vec weight = vec_exp2(score * (h->scale * LOG2_E) - q->shift, ROUGH), dropped = weight;
+    if (!simple && q->factors.drop.rate > 0) {
+        Vec kept = factors_at(&q->factors, j);
         gradient *= kept;
         dropped *= kept;
     }
-    *ds = weight * (gradient - g->shared);
-    if (!simple && g->uncap > 0) { /* what is hidden is -infinity, and has no weight */
-        Vec part = vec_max(vec_set(-1), vec_load(g->s + j) * g->uncap);
+    *ds = weight * (gradient - q->shared);
+    if (!simple && h->how->cap > 0) { /* what is hidden is -infinity, and has no weight */
+        Vec part = vec_max(vec_set(-1), score * (1 / (float)h->how->cap));
         *ds *= 1.0f - part * part;
     }
-    if (!simple && !whole(j, g->first, g->end)) {
-        IVec live = live_lanes(j, g->first, g->end);
+    if (!simple && !whole(j, q->first, q->end)) {
+        IVec live = live_lanes(j, q->first, q->end);
         *ds = vec_select(live, *ds, vec_set(0));
         dropped = vec_select(live, dropped, vec_set(0));
     }
     return dropped;
 }
 
-/* s and dp of two queries, [2, key_row] from number `at` of a tile on, become weights and dS, in the forms in which
- * the products want them: in f32 each in its own place. */
-INLINE void gradients_of_two(const HeadView *h, const HeadScratch *w, RowGradient *low, RowGradient *high, size_t at,
-                             Range keys, bool simple)
+/* s and dp of queries in rows `row` .. row+TILE_ROWS-1 of a tile become weights and dS, in the forms in which the products
+ * want them: in f32 each in its own place. */
+INLINE void rows_gradients(const HeadView *h, const HeadScratch *w, Query *q, size_t row, Range keys, bool simple)
 {
-    for (size_t j = keys.from; j < keys.to; j += WIDTH) {
-        Vec ds_low, ds_high, p_low = gradient_at(low, j, simple, &ds_low),
-                             p_high = gradient_at(high, j, simple, &ds_high);
+    for (size_t j = keys.from; j < keys.to; j += WIDTH)
+        for (size_t i = 0; i < TILE_ROWS; i += 2) {
+            Vec ds[2], p[2];
+            for (size_t of = 0; of < 2; of++)
+                p[of] = gradient_at(h, w, &q[i + of], row + i + of, j, simple, &ds[of]);
+            const size_t at = (row + i) * h->key_row + j;
 #if defined CPU_BF16
-        Number *ds = (Number *)(void *)w->ds + at + j;
-        bf16_store_both(ds, ds + h->key_row, w->ds_pairs + at / 2 + j, ds_low, ds_high);
-        bf16_store_both(NULL, NULL, w->p + at / 2 + j, p_low, p_high);
+            Number *to = (Number *)(void *)w->ds + at;
+            size_t pairs = (row + i) / 2 * h->key_row + j;
+            bf16_store_both(to, to + h->key_row, w->ds_pairs + pairs, ds[0], ds[1]);
+            bf16_store_both(NULL, NULL, w->p + pairs, p[0], p[1]);
 #else
-        vec_store(w->dp + at + j, ds_low);
-        vec_store(w->dp + at + h->key_row + j, ds_high);
-        vec_store(w->s + at + j, p_low);
-        vec_store(w->s + at + h->key_row + j, p_high);
+            for (size_t of = 0; of < 2; of++) {
+                vec_store(w->dp + at + of * h->key_row, ds[of]);
+                vec_store(w->s + at + of * h->key_row, p[of]);
+            }
 #endif
-    }
+        }
 }
 
+/* shared [QUERIES] = dY . Y */
 static void tile_gradients(const AttentionWork *a, const HeadView *h, const HeadScratch *w, const float *shared,
-                           Range span, size_t first)
+                           size_t first, size_t row, Range keys)
 {
-    for (size_t i = 0; i < QUERIES; i += 2) {
-        RowGradient low = row_gradient(a, h, w, shared, first + i, i),
-                    high = row_gradient(a, h, w, shared, first + i + 1, i + 1);
-        size_t at = i * h->key_row, from = low.first > high.first ? low.first : high.first;
-        bool none = h->how->dropout.rate > 0 || h->how->cap > 0;
-        Range simple = simple_keys(span, from, low.end < high.end ? low.end : high.end, none);
-        gradients_of_two(h, w, &low, &high, at, (Range){span.from, simple.from}, false);
-        gradients_of_two(h, w, &low, &high, at, simple, true);
-        gradients_of_two(h, w, &low, &high, at, (Range){simple.to, span.to}, false);
+    Query q[TILE_ROWS];
+    bool none = h->how->dropout.rate > 0 || h->how->cap > 0;
+    for (size_t i = 0; i < TILE_ROWS; i++) {
+        begin_query(&q[i], h, first + row + i);
+        if (first + row + i < h->queries) {
+            float lse = a->lse[(h->first_query + first + row + i) * h->how->heads + h->head];
+            q[i].shift = lse == -INFINITY ? 0 : lse * LOG2_E;
+            q[i].shared = shared[row + i];
+        }
     }
+    Range all = seen_by_all(q, TILE_ROWS, keys, none);
+    rows_gradients(h, w, q, row, (Range){keys.from, all.from}, false);
+    rows_gradients(h, w, q, row, all, true);
+    rows_gradients(h, w, q, row, (Range){all.to, keys.to}, false);
 }
 
-/* What a span of keys adds to dQ of a tile, and the tile to their dK and dV */
+enum { GROUP = TILE_ROWS == TILE_MOST ? TILE_ROWS : 16 }; /* queries that look at the same keys: whole tiles */
+
+/* The end of the keys that the groups of a tile look at up to each: a triangle has few of them above its diagonal. All of a
+ * span, where there is more to a score. Returns how many groups. */
+static size_t ends_of_groups(const HeadView *h, Range span, size_t first, size_t count, size_t ends[QUERIES / GROUP])
+{
+    size_t groups = 0, end = span.from;
+    for (size_t row = 0; row < count; row += GROUP) {
+        size_t left = count - row;
+        size_t seen = round_up(keys_seen(h->how, h->keys, first + row, left < GROUP ? left : GROUP).to, SPAN_END);
+        end = h->terms || seen > span.to ? span.to : seen > end ? seen : end;
+        ends[groups++] = end;
+    }
+    return groups;
+}
+
+/* What a span of keys adds to dQ of a tile, and the tile to their dK and dV. Each product is made for all groups before the
+ * next, because of long rows a cache holds one operand. */
 static void span_backward(const AttentionWork *a, const HeadView *h, const HeadScratch *w, const float *shared,
                           Range span, bool add, size_t first, size_t count)
 {
-    size_t wide = h->key_row, keys = span.to - span.from;
-    tile_scores(h, w, span, first, count);
-    tiles(w->dp + span.from, wide, false, w->dy, h->dv_wide / PER_UNIT, 1, w->v_transposed + span.from, wide,
-          round_up(count, TILE_ROWS), keys, h->dv_wide / PER_UNIT, PAIRS);
-    tile_gradients(a, h, w, shared, span, first);
-    tiles(w->dq, h->dk_wide, add, w->ds + span.from / PER_UNIT, wide / PER_UNIT, 1,
-          w->k_pairs + span.from / PER_UNIT * h->dk_wide, h->dk_wide, QUERIES, h->dk_wide, keys / PER_UNIT, PAIRS);
-    tiles(w->dk + span.from * h->dk_wide, h->dk_wide, true, w->ds_pairs + span.from, 1, wide, w->q_pairs, h->dk_wide,
-          keys, h->dk_wide, QUERIES / PER_UNIT, PAIRS);
-    tiles(w->dv + span.from * h->dv_wide, h->dv_wide, true, w->p + span.from, 1, wide, w->dy_pairs, h->dv_wide, keys,
-          h->dv_wide, QUERIES / PER_UNIT, PAIRS);
+    size_t ends[QUERIES / GROUP], groups = ends_of_groups(h, span, first, count, ends), from = span.from;
+    size_t wide = h->key_row, units = h->dv_wide / PER_UNIT;
+    if (h->terms)
+        tile_scores(h, w, span, first, count);
+    for (size_t n = 0, row = 0; n < groups && !h->terms; n++, row += GROUP)
+        tile_products(h, w, (Range){from, ends[n]}, row, GROUP);
+    for (size_t n = 0, row = 0; n < groups; n++, row += GROUP)
+        tiles(w->dp + row * wide + from, wide, false, w->dy + row * units, units, 1, w->v_transposed + from, wide,
+              GROUP, ends[n] - from, units, PAIRS);
+    for (size_t row = 0; row < groups * GROUP; row += TILE_ROWS)
+        tile_gradients(a, h, w, shared, first, row, (Range){from, ends[row / GROUP]});
+    for (size_t n = 0, row = 0; n < groups; n++, row += GROUP)
+        tiles(w->dq + row * h->dk_wide, h->dk_wide, add, w->ds + (row * wide + from) / PER_UNIT, wide / PER_UNIT, 1,
+              w->k_pairs + from / PER_UNIT * h->dk_wide, h->dk_wide, GROUP, h->dk_wide, (ends[n] - from) / PER_UNIT,
+              PAIRS);
+    for (size_t n = 0; n < groups; from = ends[n++]) { /* keys at which all groups but the first n look */
+        size_t past = n * GROUP / PER_UNIT, rows = (groups - n) * GROUP / PER_UNIT;
+        tiles(w->dk + from * h->dk_wide, h->dk_wide, true, w->ds_pairs + past * wide + from, 1, wide,
+              w->q_pairs + past * h->dk_wide, h->dk_wide, ends[n] - from, h->dk_wide, rows, PAIRS);
+        tiles(w->dv + from * h->dv_wide, h->dv_wide, true, w->p + past * wide + from, 1, wide,
+              w->dy_pairs + past * h->dv_wide, h->dv_wide, ends[n] - from, h->dv_wide, rows, PAIRS);
+    }
     if (h->terms)
         tile_terms_backward(h, w, span, first, count);
 }

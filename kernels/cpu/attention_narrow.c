@@ -198,7 +198,7 @@ static bool narrow_half_forward(const AttentionWork *a, const HeadView *h, const
     const size_t heads = a->how->heads;
     Unit *p = (Unit *)(void *)w->s;
     Vec sum = {0}, zeros = {0};
-    float sums[WIDTH];
+    float sums[WIDTH], lse[WIDTH];
 
     memset(w->y, 0, NARROW * WIDTH * sizeof *w->y);
     for (size_t from = 0; from < h->keys.length; from += STRETCH) {
@@ -208,11 +208,12 @@ static bool narrow_half_forward(const AttentionWork *a, const HeadView *h, const
     }
     narrow_transpose(w->y);
     vec_store(sums, sum);
+    vec_store(lse, vec_log2(sum) * LN_2);
     for (size_t i = 0; i < count; i++) {
         size_t at = (h->first_query + first + i) * heads + h->head;
         Vec y = vec_load(w->y + i * NARROW) / sums[i];
         zeros += y * 0;
-        a->lse[at] = log2f(sums[i]) * LN_2;
+        a->lse[at] = lse[i];
         store(a->y + at * h->dv, y, h->dv);
     }
     return vec_sum(zeros) == 0;

@@ -201,12 +201,18 @@ static void add_terms(const HeadView *h, const HeadScratch *w, Range span, size_
     }
 }
 
-/* S of a tile, for a span of keys; its queries are packed. */
-static void tile_scores(const HeadView *h, const HeadScratch *w, Range span, size_t first, size_t count)
+/* q . k of some rows of a tile and a span of keys; its queries are packed. */
+static void tile_products(const HeadView *h, const HeadScratch *w, Range span, size_t row, size_t rows)
 {
     size_t units = h->dk_wide / PER_UNIT;
-    tiles(w->s + span.from, h->key_row, false, w->q, units, 1, w->k_transposed + span.from, h->key_row,
-          round_up(count, TILE_ROWS), span.to - span.from, units, PAIRS);
+    tiles(w->s + row * h->key_row + span.from, h->key_row, false, w->q + row * units, units, 1,
+          w->k_transposed + span.from, h->key_row, rows, span.to - span.from, units, PAIRS);
+}
+
+/* S of a tile, for a span of keys */
+static void tile_scores(const HeadView *h, const HeadScratch *w, Range span, size_t first, size_t count)
+{
+    tile_products(h, w, span, 0, round_up(count, TILE_ROWS));
     if (h->terms)
         add_terms(h, w, span, first, count);
     for (size_t i = 0; keys_have_gaps(h->how) && i < count; i++)

@@ -8,6 +8,7 @@
 
 #include "base/bf16.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -120,32 +121,6 @@ INLINE float vec_sum(Vec v)
 #endif
 }
 
-/* Lane i is the sum of v[i]: for less than half the work of WIDTH sums one by one. */
-INLINE Vec vec_sums(const Vec v[WIDTH])
-{
-#if defined __AVX512F__
-    __m512 sum[8];
-    for (int i = 0; i < 8; i++) { /* of two vectors, two partial sums each in every quarter */
-        __m512 a = (__m512)v[2 * i], b = (__m512)v[2 * i + 1];
-        sum[i] = _mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
-    }
-    for (int i = 0; i < 4; i++) { /* of four vectors, one each in every quarter */
-        __m512d a = (__m512d)sum[2 * i], b = (__m512d)sum[2 * i + 1];
-        sum[i] = _mm512_add_ps((__m512)_mm512_unpacklo_pd(a, b), (__m512)_mm512_unpackhi_pd(a, b));
-    }
-    for (int n = 2; n; n /= 2) /* then the quarters */
-        for (int i = 0; i < n; i++)
-            sum[i] = _mm512_add_ps(_mm512_shuffle_f32x4(sum[2 * i], sum[2 * i + 1], 0x88),
-                                   _mm512_shuffle_f32x4(sum[2 * i], sum[2 * i + 1], 0xdd));
-    return (Vec)sum[0];
-#else
-    Vec sums;
-    for (int i = 0; i < WIDTH; i++)
-        sums[i] = vec_sum(v[i]);
-    return sums;
-#endif
-}
-
 INLINE float vec_largest(Vec v)
 {
 #if defined __AVX512F__
@@ -157,6 +132,37 @@ INLINE float vec_largest(Vec v)
     return largest;
 #endif
 }
+
+/* Lane i is the sum of v[i], or its largest number, if i < n; other lanes hold anything. For less than half the work of as
+ * many of these one by one. */
+INLINE Vec vec_across(const Vec *v, int n, bool largest)
+{
+#if defined __AVX512F__
+#define BOTH(a, b) (largest ? _mm512_max_ps(a, b) : _mm512_add_ps(a, b))
+    __m512 of[8];
+    for (int i = 0; i < 8; i++) { /* of two vectors, two partial results each in every quarter */
+        __m512 a = (__m512)v[2 * i < n ? 2 * i : 0], b = (__m512)v[2 * i + 1 < n ? 2 * i + 1 : 0];
+        of[i] = BOTH(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
+    }
+    for (int i = 0; i < 4; i++) { /* of four vectors, one each in every quarter */
+        __m512d a = (__m512d)of[2 * i], b = (__m512d)of[2 * i + 1];
+        of[i] = BOTH((__m512)_mm512_unpacklo_pd(a, b), (__m512)_mm512_unpackhi_pd(a, b));
+    }
+    for (int left = 2; left; left /= 2) /* then the quarters */
+        for (int i = 0; i < left; i++)
+            of[i] = BOTH(_mm512_shuffle_f32x4(of[2 * i], of[2 * i + 1], 0x88),
+                         _mm512_shuffle_f32x4(of[2 * i], of[2 * i + 1], 0xdd));
+    return (Vec)of[0];
+#undef BOTH
+#else
+    Vec of = v[0];
+    for (int i = 0; i < n && i < WIDTH; i++)
+        of[i] = largest ? vec_largest(v[i]) : vec_sum(v[i]);
+    return of;
+#endif
+}
+
+INLINE Vec vec_sums(const Vec v[WIDTH]) { return vec_across(v, WIDTH, false); }
 
 INLINE Vec vec_sqrt(Vec v)
 {
@@ -212,6 +218,22 @@ INLINE Vec vec_exp2(Vec x, bool roughly)
 
 #define LOG2_E 1.44269504088896340736f
 #define LN_2   0.69314718055994530942f
+
+/* log2 x of what is not negative, nor denormal: x = 2^n m with sqrt(1/2) <= m < sqrt(2), log2 m = 2/ln 2 atanh t with
+ * t = (m - 1) / (m + 1), by its series (error 1e-9 of it). 0 gives -infinity, infinity and NaN stay. */
+INLINE Vec vec_log2(Vec x)
+{
+    const IVec half_root = (IVec){0} + 0x3f3504f3; /* the bits of sqrt(1/2) */
+    IVec n = ((IVec)x - half_root) >> 23;
+    Vec m = (Vec)((IVec)x - (n << 23)), t = (m - 1.0f) / (m + 1.0f), tt = t * t;
+    Vec p = vec_set(0.320598898f);
+    p = p * tt + 0.412198583f;
+    p = p * tt + 0.577078016f;
+    p = p * tt + 0.961796694f;
+    p = p * tt + 2.88539008f;
+    Vec y = p * t + __builtin_convertvector(n, Vec);
+    return vec_select(x < INFINITY, vec_select(x > 0.0f, y, vec_set(-INFINITY)), x);
+}
 
 /* e^x = 2^n e^r, r = x - n ln 2 with ln 2 in two pieces, so that large x keep their digits. 0 below -87.7, infinity
  * above 88.3; NaN stays NaN. */
