@@ -117,11 +117,10 @@ static bool build(Charlm *c, size_t vocabulary, Error *e)
 /* A run's tokens are its own: files that are given again would not be read. */
 static bool read_tokenizer(Charlm *c, Error *e)
 {
-    static const char *const given[] = {"vocabulary", "codes"};
-    for (size_t i = 0; i < sizeof given / sizeof *given; i++)
-        if (options_source(c->app.command_line, given[i]) == FROM_COMMAND_LINE)
-            return fail(e, "--%s: the run %s already has its tokens, in its folder", given[i], c->app.run->path) ||
-                   app_misused(&c->app);
+    const char *given = options_first_given(c->app.command_line, (const char *const[]){"vocabulary", "codes", NULL});
+    if (given)
+        return fail(e, "--%s: the run %s already has its tokens, in its folder", given, c->app.run->path) ||
+               app_misused(&c->app);
     return tokenizer_read(&c->tokenizer, (TokenKind)c->options->tokens, c->app.run->path, e);
 }
 

@@ -333,7 +333,7 @@ static bool open_others(Classifier *c, Error *e)
     reviews_close(&c->reviews);
     c->reading = &c->tokens;
     c->options->final = true; /* nothing is held out */
-    if (options_source(c->app.command_line, "unlabelled") != FROM_COMMAND_LINE)
+    if (!options_given(c->app.command_line, "unlabelled"))
         c->options->unlabelled = NULL;
     if (!app_open_data(&c->app, false, e))
         return false;
@@ -360,8 +360,8 @@ bool classifier_eval(App *a, Error *e)
 {
     Classifier *c = (Classifier *)a;
     const Options *o = c->app.command_line;
-    bool final = options_source(o, "final") == FROM_COMMAND_LINE && c->options->final;
-    bool chosen = options_source(o, "split") == FROM_COMMAND_LINE;
+    bool final = options_given(o, "final") && c->options->final;
+    bool chosen = options_given(o, "split");
     if (!eval_suits(c, final && chosen, e) || !dump_may_open(c->options->shared.dump_logits, e) ||
         !classifier_open_run(c, e))
         return false;

@@ -369,12 +369,9 @@ static bool begin_with(Classifier *c, Error *e)
     if (!from || !folder_exists(from))
         return true;
     bool fine = run_open(&run, from, false, e) && settings_begin_with(run, c->app.command_line, heads, &ours, e);
-    if (fine && ours && c->options->pooler && options_source(o, "pool") != FROM_COMMAND_LINE)
+    if (fine && ours && c->options->pooler && !options_given(o, "pool"))
         fine = options_set(c->app.command_line, "pool", "first", FROM_RUN, e); /* a pooler has learned that one */
-    for (size_t i = 0; ours && i < 3; i++) {
-        static const char *const own[] = {"words", "tokens", "vocabulary"};
-        ours = options_source(o, own[i]) != FROM_COMMAND_LINE;
-    }
+    ours = ours && !options_first_given(o, (const char *const[]){"words", "tokens", "vocabulary", NULL});
     if (fine && ours) {
         fine = tokens_read(&c->tokens, (TokenKind)c->options->tokens, run->path, e);
         c->reading = &c->tokens;
@@ -389,16 +386,14 @@ static bool begin_with(Classifier *c, Error *e)
 /* What only one of the two kinds of training does. */
 static bool training_suits(const Classifier *c, Error *e)
 {
-    static const char *const pretraining[] = {"unlabelled", "mask-share", "whole-words"};
+    static const char *const pretraining[] = {"unlabelled", "mask-share", "whole-words", NULL};
     const SharedOptions *o = &c->options->shared;
     if (classifier_is_masked(c))
         return !(o->r_drop > 0 || o->word_dropout > 0) ||
                fail(e, "--%s is for training with classes: pretraining masks words instead",
                     o->r_drop > 0 ? "r-drop" : "word-dropout");
-    for (size_t i = 0; i < sizeof pretraining / sizeof *pretraining; i++)
-        if (options_source(c->app.command_line, pretraining[i]) == FROM_COMMAND_LINE)
-            return fail(e, "--%s is for pretraining: give --objective masked, or the command pretrain", pretraining[i]);
-    return true;
+    const char *given = options_first_given(c->app.command_line, pretraining);
+    return !given || fail(e, "--%s is for pretraining: give --objective masked, or the command pretrain", given);
 }
 
 static bool open_all(App *a, Error *e)

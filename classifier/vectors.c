@@ -12,7 +12,7 @@ static Tensor *network(void *self, Tape *t, const Rows *rows)
 
 bool vectors_suit(const Classifier *c, Error *e)
 {
-    const bool chosen = options_source(c->app.command_line, "vector") == FROM_COMMAND_LINE;
+    const bool chosen = options_given(c->app.command_line, "vector");
     if ((c->options->normalize || chosen) && !c->options->vectors)
         return fail(e, "--%s belongs to --vectors FILE.npy, which is missing", chosen ? "vector" : "normalize");
     return !c->options->vectors || c->options->vector != VECTOR_POOLER || c->model.pooler.weight ||

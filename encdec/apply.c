@@ -153,7 +153,7 @@ static bool apply_file(void *self, FILE *file, Error *e)
 static bool choose_options(Apply *a, Error *e)
 {
     EncdecOptions *v = a->c->options;
-    if (options_source(a->c->app.command_line, "tokens") != FROM_COMMAND_LINE)
+    if (!options_given(a->c->app.command_line, "tokens"))
         v->tokens = TOKENS_SPACES;
     if (v->join && v->type != SUBWORDS_BPE)
         return fail(e, "--join joins the subwords of --type bpe only");

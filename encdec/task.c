@@ -214,12 +214,12 @@ bool encdec_subwords_options(SubwordsOptions *o, const EncDec *c, Error *e)
 /* A run's subwords are its own: files that are given again would not be read. */
 static bool read_run(EncDec *c, Error *e)
 {
-    static const char *const given[] = {"codes", "vocabulary", "vocabulary-threshold"};
+    static const char *const files[] = {"codes", "vocabulary", "vocabulary-threshold", NULL};
+    const char *given = options_first_given(c->app.command_line, files);
     SubwordsOptions o;
-    for (size_t i = 0; i < sizeof given / sizeof *given; i++)
-        if (options_source(c->app.command_line, given[i]) == FROM_COMMAND_LINE)
-            return fail(e, "--%s: the run %s already has its vocabulary, in its folder", given[i], c->app.run->path) ||
-                   app_misused(&c->app);
+    if (given)
+        return fail(e, "--%s: the run %s already has its vocabulary, in its folder", given, c->app.run->path) ||
+               app_misused(&c->app);
     return encdec_subwords_options(&o, c, e) && subwords_read(&c->subwords, &o, c->app.run->path, e);
 }
 
@@ -242,7 +242,7 @@ static bool guide_suits(EncDec *c, Error *e)
 static bool suits(EncDec *c, Error *e)
 {
     const Options *o = c->app.command_line;
-    if (options_source(o, "micro-batch") == FROM_COMMAND_LINE && c->options->shared.micro_batch)
+    if (options_given(o, "micro-batch") && c->options->shared.micro_batch)
         return refuse(c, e, "--micro-batch counts rows; encdec counts tokens: give --micro-tokens");
     if (c->options->shared.context < 2)
         return refuse(c, e, "--context is 1: a sentence of one subword and its </s> needs 2");

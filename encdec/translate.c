@@ -250,13 +250,13 @@ static void print_notes(const Translate *t)
 /* What only sampling or diverse search reads. */
 static bool given_for(const EncDec *c, Error *e)
 {
-    static const char *const sampling[] = {"temperature", "top-k", "top-p"};
+    static const char *const sampling[] = {"temperature", "top-k", "top-p", NULL};
     const EncdecOptions *v = c->options;
     const Options *o = c->app.command_line;
-    for (size_t i = 0; !v->sample && i < sizeof sampling / sizeof *sampling; i++)
-        if (options_source(o, sampling[i]) == FROM_COMMAND_LINE)
-            return fail(e, "--%s belongs to --sample, which is missing", sampling[i]);
-    return v->beam_groups > 1 || options_source(o, "diversity") != FROM_COMMAND_LINE ||
+    const char *given = options_first_given(o, sampling);
+    if (given && !v->sample)
+        return fail(e, "--%s belongs to --sample, which is missing", given);
+    return v->beam_groups > 1 || !options_given(o, "diversity") ||
            fail(e, "--diversity belongs to --beam-groups, which is missing");
 }
 

@@ -89,7 +89,7 @@ static bool choose_options(Vocab *v, Error *e)
 {
     const Options *options = v->c->app.command_line;
     EncdecOptions *values = v->c->options;
-    if (options->argument_count && options_source(options, "tokens") != FROM_COMMAND_LINE)
+    if (options->argument_count && !options_given(options, "tokens"))
         values->tokens = TOKENS_SPACES;
     if (!encdec_subwords_options(&v->options, v->c, e))
         return false;

@@ -212,6 +212,15 @@ OptionSource options_source(const Options *o, const char *name)
     return state->source;
 }
 
+bool options_given(const Options *o, const char *name) { return options_source(o, name) == FROM_COMMAND_LINE; }
+
+const char *options_first_given(const Options *o, const char *const *names)
+{
+    while (*names && !options_given(o, *names))
+        names++;
+    return *names;
+}
+
 bool options_text(const OptionState *state, Buffer *out)
 {
     const Value value = value_get(state->row, state->value);

@@ -147,6 +147,10 @@ const char *choice_name(const OptionChoice *list, int value);
 /* Where a value comes from; the name must be in a table. */
 OptionSource options_source(const Options *o, const char *name);
 
+/* Whether the command line gives it; and the first of a list, which ends with NULL, that it gives, or NULL. */
+bool options_given(const Options *o, const char *name);
+const char *options_first_given(const Options *o, const char *const *names);
+
 /* Adds the value as a text that options_set reads back to the same bits. False, and nothing added, where a text has
  * no value. */
 bool options_text(const OptionState *state, Buffer *out);

@@ -124,7 +124,7 @@ static bool run_steps(const App *a, Bench *b, Error *e)
 
 bool app_bench(App *a, Error *e)
 {
-    const bool given = options_source(a->command_line, "steps") == FROM_COMMAND_LINE && a->options->steps;
+    const bool given = options_given(a->command_line, "steps") && a->options->steps;
     Bench b = {.steps = given ? a->options->steps : STEPS, .seconds = given ? INFINITY : SECONDS};
     b.times = memory_get(b.steps, sizeof *b.times);
     bool fine = b.times || memory_error(e, "the times of steps", b.steps, sizeof *b.times);

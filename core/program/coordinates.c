@@ -209,7 +209,7 @@ bool coordinates_suit(App *a, Error *e)
     Check c;
     if (!o->coordinates)
         return true;
-    if (o->dry_run || (options_source(a->command_line, "steps") == FROM_COMMAND_LINE && !o->steps))
+    if (o->dry_run || (options_given(a->command_line, "steps") && !o->steps))
         return fail(e, "--coordinates trains: leave out --dry-run, and give --steps 1 or more");
     if (o->run || o->resume || o->find_lr || o->from || o->weights)
         return fail(e, "--coordinates makes no run and begins from fresh weights: leave out --run, --resume, --from, "
@@ -224,7 +224,7 @@ bool coordinates_compare(App *a, bool (*open)(App *a, Error *e), Error *e)
 {
     Check c = {.hook = {.made = made}, .steps = STEPS};
     bool fine = read_widths(&c, a->options->coordinates, e);
-    if (options_source(a->command_line, "steps") == FROM_COMMAND_LINE)
+    if (options_given(a->command_line, "steps"))
         c.steps = a->options->steps;
     stop_catch();
     for (c.kind = 0; fine && c.kind < KINDS; c.kind++)

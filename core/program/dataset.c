@@ -30,10 +30,8 @@ const char *app_data(const App *a)
 /* Whether the command line says where the data is. */
 static bool app_data_given(const App *a)
 {
-    bool given = options_source(a->command_line, "data") == FROM_COMMAND_LINE;
-    for (const char *const *name = a->kind->data_options; name && *name; name++)
-        given = given || options_source(a->command_line, *name) == FROM_COMMAND_LINE;
-    return given;
+    const char *const *names = a->kind->data_options;
+    return options_given(a->command_line, "data") || (names && options_first_given(a->command_line, names));
 }
 
 bool app_same_data(const App *a, const char *sha256, bool to_train, Error *e)

@@ -11,11 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool given(const App *a, const char *option)
-{
-    return options_source(a->command_line, option) == FROM_COMMAND_LINE;
-}
-
 bool find_rate_suits(App *a, Error *e)
 {
     const SharedOptions *o = a->options;
@@ -25,7 +20,7 @@ bool find_rate_suits(App *a, Error *e)
                fail(e, "--out draws what --find-lr or --coordinates finds; `plot` draws runs");
     if (o->run || o->resume)
         return fail(e, "--find-lr makes no run and continues none: leave out --run and --resume");
-    if (given(a, "steps") && o->steps < RAMP_LEAST)
+    if (options_given(a->command_line, "steps") && o->steps < RAMP_LEAST)
         return fail(e, "--find-lr with --steps %zu is too short a ramp: give %d or more", o->steps, RAMP_LEAST);
     return !o->out || picture_sound(&picture, e);
 }
@@ -90,7 +85,7 @@ bool find_rate(const App *a, Trainer *trainer, const Schedule *schedule, Error *
     Ramp r;
     Progress progress = progress_open(stderr, a->options->quiet);
     const Watch watch = progress_watch(&progress);
-    if (!ramp_open(&r, given(a, "steps") ? a->options->steps : RAMP_STEPS, e))
+    if (!ramp_open(&r, options_given(a->command_line, "steps") ? a->options->steps : RAMP_STEPS, e))
         return false;
     stop_catch();
     trainer->watch = &watch;

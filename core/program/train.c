@@ -73,18 +73,13 @@ static bool open_new(App *a, Error *e)
            setup_fix(a->command_line, a->options, a->parameters, &a->task, a->kind->epoch(a), e);
 }
 
-static bool given(const App *a, const char *option)
-{
-    return options_source(a->command_line, option) == FROM_COMMAND_LINE;
-}
-
 /* From the newest whole checkpoint. */
 static bool go_on(Training *t, Error *e)
 {
     Loop *l = &t->loop;
     if (!loop_resume(l, e) || (ranks_own() == 0 && !run_samples_cut(t->a->run, l->at.step, e)))
         return false;
-    if (given(t->a, "lr")) /* that rate, not what a plateau has made of another */
+    if (options_given(t->a->command_line, "lr")) /* that rate, not what a plateau has made of another */
         l->at.halved = 0;
     if (l->damaged.text[0])
         fprintf(stderr, "%s: continuing from step %llu, because %s\n", t->a->kind->name, (unsigned long long)l->at.step,
@@ -253,7 +248,7 @@ static bool begins_well(const App *a, Error *e)
         return fail(e, "--run makes a new run and --resume continues one: give only one of them");
     if (o->weights && o->resume)
         return fail(e, "--weights starts a new run; --resume continues from the run's own: give only one of them");
-    if (o->resume && (given(a, "from") || given(a, "map")))
+    if (o->resume && (options_given(a->command_line, "from") || options_given(a->command_line, "map")))
         return fail(e,
                     "--from and --map start a new run; --resume continues from the run's own weights: leave them out");
     if (o->from && o->weights)
