@@ -1,7 +1,7 @@
 /* Attention in tiles that stay in the caches, forward and backward. See kernels/plain/attention.c for the formulas.
  *
  * For each row and head, keys and values are copied once, next to each other and transposed where a product wants it
- * (attention_pack.c); then QUERIES queries at a time meet all keys that any of them sees (attention_head.c):
+ * (attention_pack.c); then a tile of queries at a time meets all keys that any of them sees (attention_head.c):
  *
  *     S = Q K^T      P = 2^(S scale log2 e - lse log2 e), 0 where a query does not see a key      Y = P V
  *
@@ -21,8 +21,8 @@ static Range simple_keys(Range span, size_t first, size_t end, bool none)
 
 /* One query's way through the softmax and back. */
 typedef struct Query {
-    size_t first, end; /* keys it may see: none, if it is after the last query */
-    float shift;  /* what its scores are lessened by: the largest of them, or backward their logarithm. Of 2, both */
+    size_t first, end; /* keys it may see: none, if it sees none or is after the last query */
+    float shift;  /* forward its largest score; backward log2 of its sum of powers: its scores are lessened by it */
     float shared; /* backward: dY . Y */
     Factors factors;
 } Query;
@@ -30,7 +30,7 @@ typedef struct Query {
 /* Query i of a head. Factors are drawn for the first vector that needs them. */
 INLINE void begin_query(Query *q, const HeadView *h, size_t i)
 {
-    bool there = i < h->queries;
+    bool there = i < h->queries && keys_next(h->how, h->keys, i, 0) < h->keys.length;
     q->first = there ? keys_first(h->how, h->keys, i) : 0;
     q->end = there ? keys_end(h->how, h->keys, i) : 0;
     q->shift = q->shared = 0;
@@ -51,12 +51,11 @@ static Range seen_by_all(const Query *q, int count, Range span, bool dropped)
 
 /* best [count] = the largest scores of some keys, or the earlier ones; s and the like have rows of `row` scores. simple:
  * all see all of these keys. */
-INLINE void largest_scores(Vec *best, const Query *q, int count, const float *s, size_t row, float factor, Range keys,
-                           bool simple)
+INLINE void largest_scores(Vec *best, const Query *q, int count, const float *s, size_t row, Range keys, bool simple)
 {
     for (size_t j = keys.from; j < keys.to; j += WIDTH)
         for (int i = 0; i < count; i++) {
-            Vec score = vec_load(s + (size_t)i * row + j) * factor;
+            Vec score = vec_load(s + (size_t)i * row + j);
             if (!simple)
                 score = vec_select(live_lanes(j, q[i].first, q[i].end), score, vec_set(-INFINITY));
             best[i] = vec_max(score, best[i]);
@@ -69,7 +68,7 @@ INLINE void add_powers(Vec *sum, Query *q, int count, Number *p, const float *s,
 {
     for (size_t j = keys.from; j < keys.to; j += WIDTH)
         for (int i = 0; i < count; i++) {
-            Vec power = vec_exp2(vec_load(s + (size_t)i * row + j) * factor - q[i].shift, false), kept = vec_set(1);
+            Vec power = vec_exp2((vec_load(s + (size_t)i * row + j) - q[i].shift) * factor, false), kept = vec_set(1);
             if (!simple) {
                 power = vec_select(live_lanes(j, q[i].first, q[i].end), power, vec_set(0));
                 kept = factors_at(&q[i].factors, j);
@@ -79,13 +78,13 @@ INLINE void add_powers(Vec *sum, Query *q, int count, Number *p, const float *s,
         }
 }
 
-/* What scores, or with lse their logarithms, are lessened by: 0 in place of -infinity, less which they would be NaN. */
+/* 0 in place of -infinity: a score less that would be NaN. */
 INLINE Vec above_minus_infinity(Vec largest) { return vec_select(largest == -INFINITY, vec_set(0), largest); }
 
-enum { LANES = WIDTH > TILE_ROWS ? WIDTH : TILE_ROWS }; /* for one number of each query of a tile */
+enum { LANES = SPAN_END }; /* whole vectors, for one number of each query of a tile */
 
-/* The scores of `rows` queries, or what is left of them, become weights before they are divided by their sums, which go to
- * `sums`. Their logarithms are saved. Vectors of keys come before queries, so that loops have many steps and few ends. */
+/* The scores of `count` <= rows queries become weights that are still to be divided by their sums, which go to `sums`; the
+ * sums' logarithms are saved. The outer loops go over keys, so that there are many steps and few ends of loops. */
 INLINE void tile_weights(const AttentionWork *a, const HeadView *h, const HeadScratch *w, size_t spans, size_t first,
                          size_t count, const int rows, float sums[LANES])
 {
@@ -101,9 +100,9 @@ INLINE void tile_weights(const AttentionWork *a, const HeadView *h, const HeadSc
     }
     for (size_t n = 0; n < spans; n++) {
         Range span = w->spans[n], all = seen_by_all(q, rows, span, false);
-        largest_scores(best, q, rows, w->s, h->key_row, factor, (Range){span.from, all.from}, false);
-        largest_scores(best, q, rows, w->s, h->key_row, factor, all, true);
-        largest_scores(best, q, rows, w->s, h->key_row, factor, (Range){all.to, span.to}, false);
+        largest_scores(best, q, rows, w->s, h->key_row, (Range){span.from, all.from}, false);
+        largest_scores(best, q, rows, w->s, h->key_row, all, true);
+        largest_scores(best, q, rows, w->s, h->key_row, (Range){all.to, span.to}, false);
     }
     for (int i = 0; i < rows; i += WIDTH)
         vec_store(largest + i, above_minus_infinity(vec_across(best + i, rows - i, true)));
@@ -117,7 +116,7 @@ INLINE void tile_weights(const AttentionWork *a, const HeadView *h, const HeadSc
     }
     for (int i = 0; i < rows; i += WIDTH) {
         Vec total = vec_across(sum + i, rows - i, false);
-        vec_store(lse + i, (vec_load(largest + i) + vec_log2(total)) * LN_2);
+        vec_store(lse + i, vec_load(largest + i) * h->scale + vec_log2(total) * LN_2);
         vec_store(sums + i, vec_select(total == 0, vec_set(1), total)); /* 0: it sees no score above -infinity */
     }
     for (size_t i = 0; i < count; i++)
@@ -321,8 +320,8 @@ INLINE Vec gradient_at(const HeadView *h, const HeadScratch *w, Query *q, size_t
     return dropped;
 }
 
-/* s and dp of queries in rows `row` .. row+TILE_ROWS-1 of a tile become weights and dS, in the forms in which the products
- * want them: in f32 each in its own place. */
+/* For some keys, s and dp of TILE_ROWS queries, from row `row` of a tile on, become weights and dS, in the forms in which the
+ * products want them: in f32 each in its own place. */
 INLINE void rows_gradients(const HeadView *h, const HeadScratch *w, Query *q, size_t row, Range keys, bool simple)
 {
     for (size_t j = keys.from; j < keys.to; j += WIDTH)
@@ -345,7 +344,7 @@ INLINE void rows_gradients(const HeadView *h, const HeadScratch *w, Query *q, si
         }
 }
 
-/* shared [QUERIES] = dY . Y */
+/* The same for all keys that these queries look at. shared [QUERIES] = dY . Y */
 static void tile_gradients(const AttentionWork *a, const HeadView *h, const HeadScratch *w, const float *shared,
                            size_t first, size_t row, Range keys)
 {
@@ -367,8 +366,8 @@ static void tile_gradients(const AttentionWork *a, const HeadView *h, const Head
 
 enum { GROUP = TILE_ROWS == TILE_MOST ? TILE_ROWS : 16 }; /* queries that look at the same keys: whole tiles */
 
-/* The end of the keys that the groups of a tile look at up to each: a triangle has few of them above its diagonal. All of a
- * span, where there is more to a score. Returns how many groups. */
+/* Where the keys of a span end that each group of a tile looks at, with those of the groups before it: so little is computed
+ * above the diagonal of a triangle. If there is more to a score, all look at all. Returns how many groups there are. */
 static size_t ends_of_groups(const HeadView *h, Range span, size_t first, size_t count, size_t ends[QUERIES / GROUP])
 {
     size_t groups = 0, end = span.from;
@@ -382,7 +381,7 @@ static size_t ends_of_groups(const HeadView *h, Range span, size_t first, size_t
 }
 
 /* What a span of keys adds to dQ of a tile, and the tile to their dK and dV. Each product is made for all groups before the
- * next, because of long rows a cache holds one operand. */
+ * next, because where rows are long, the cache holds only one operand. */
 static void span_backward(const AttentionWork *a, const HeadView *h, const HeadScratch *w, const float *shared,
                           Range span, bool add, size_t first, size_t count)
 {
@@ -390,8 +389,9 @@ static void span_backward(const AttentionWork *a, const HeadView *h, const HeadS
     size_t wide = h->key_row, units = h->dv_wide / PER_UNIT;
     if (h->terms)
         tile_scores(h, w, span, first, count);
-    for (size_t n = 0, row = 0; n < groups && !h->terms; n++, row += GROUP)
-        tile_products(h, w, (Range){from, ends[n]}, row, GROUP);
+    else
+        for (size_t n = 0; n < groups; n++)
+            tile_products(h, w, (Range){from, ends[n]}, n * GROUP, GROUP);
     for (size_t n = 0, row = 0; n < groups; n++, row += GROUP)
         tiles(w->dp + row * wide + from, wide, false, w->dy + row * units, units, 1, w->v_transposed + from, wide,
               GROUP, ends[n] - from, units, PAIRS);
@@ -401,7 +401,7 @@ static void span_backward(const AttentionWork *a, const HeadView *h, const HeadS
         tiles(w->dq + row * h->dk_wide, h->dk_wide, add, w->ds + (row * wide + from) / PER_UNIT, wide / PER_UNIT, 1,
               w->k_pairs + from / PER_UNIT * h->dk_wide, h->dk_wide, GROUP, h->dk_wide, (ends[n] - from) / PER_UNIT,
               PAIRS);
-    for (size_t n = 0; n < groups; from = ends[n++]) { /* keys at which all groups but the first n look */
+    for (size_t n = 0; n < groups; from = ends[n], n++) { /* keys at which all groups but the first n look */
         size_t past = n * GROUP / PER_UNIT, rows = (groups - n) * GROUP / PER_UNIT;
         tiles(w->dk + from * h->dk_wide, h->dk_wide, true, w->ds_pairs + past * wide + from, 1, wide,
               w->q_pairs + past * h->dk_wide, h->dk_wide, ends[n] - from, h->dk_wide, rows, PAIRS);

@@ -388,7 +388,8 @@ START_TEST(a_nan_score_without_company_is_nan)
     case_free(&c);
 }
 
-/* Scores of 1e4 and their differences are far outside of what exp can do; the largest one takes it all. */
+/* Scores of 1e4, or of 1e10, and their differences are far outside of what exp can do; the largest one takes it all. (The
+ * logarithms that are saved for the gradients of the larger ones are rounded to hundreds.) */
 START_TEST(huge_scores_choose_one_key)
 {
     Attending a = square();
@@ -396,20 +397,21 @@ START_TEST(huge_scores_choose_one_key)
     a.weights = true;
     a.scale = 1;
     Case c = attending_case(&a, attending_call, 6);
+    const double q = (_i % 2 ? -128 : 128) * (_i < 2 ? 1 : 0x1p20);
     c.add = false;
     for (size_t i = 0; i < 12; i++)
         for (size_t d = 0; d < 10; d++) {
-            *element(&c.tensor[Q], i, d) = d % 5 ? 0 : (_i ? -128 : 128);
+            *element(&c.tensor[Q], i, d) = d % 5 ? 0 : q;
             *element(&c.tensor[K], i, d) = d % 5 ? 0 : (double)(10 * i); /* scores 0, 1280, .. 14080 or minus that */
         }
-    size_t chosen = _i ? 0 : 11;
+    size_t chosen = _i % 2 ? 0 : 11;
     for (size_t k = 0; backend(k); k++) {
         Result r = case_run(&c, backend(k), backend(k)->type), f64 = case_run(&c, &plain_f64, backend(k)->type);
         for (size_t i = 0; i < 12; i++)
             for (size_t d = 0; d < 14; d++) {
                 ck_assert(result_at(&c, &r, Y, i, d) == result_at(&c, &f64, V, chosen, d));
                 ck_assert(result_at(&c, &r, WEIGHTS, i, chosen) == 1);
-                ck_assert(isfinite(result_at(&c, &r, DV, i, d)));
+                ck_assert(_i >= 2 || isfinite(result_at(&c, &r, DV, i, d)));
             }
         result_free(&r);
         result_free(&f64);
@@ -527,7 +529,7 @@ int main(int argc, char **argv)
                                  TEST_LOOP(keys_that_no_query_sees_may_hold_anything, 104),
                                  TEST_LOOP(a_nan_reaches_the_queries_that_see_its_key, 2),
                                  TEST(a_nan_score_without_company_is_nan),
-                                 TEST_LOOP(huge_scores_choose_one_key, 2),
+                                 TEST_LOOP(huge_scores_choose_one_key, 4),
                                  TEST(equal_scores_give_the_mean_of_the_values),
                                  TEST_LOOP(a_split_batch_gives_the_same_bits, 16),
                                  TEST(dropout_keeps_the_mean_of_y)};
