@@ -1,4 +1,4 @@
-/* Optimizers take the memory that they name, and stay within it; and what they say of their work. */
+/* Optimizers take the memory that they name, stay within it, and move all weights; and what they say of their work. */
 #include "base/memory.h"
 #include "core/tensor/tape.h"
 #include "core/train/optimizer.h"
@@ -93,8 +93,13 @@ START_TEST(it_takes_what_it_names_and_stays_within)
     held = damaged = 0;
     ck_done(optimizer_open(&o, &options, WORKERS, &k, s, &p, &e), e);
     ck_assert_uint_eq(held + host, optimizer_bytes(&options, &p, &k, WORKERS) + own);
+    float *before = memory_get(p.size, sizeof *before);
+    memcpy(before, weights.reals, p.size * sizeof *before);
     for (uint64_t i = 1; i <= 2; i++)
         step(&o, s, &weights, i);
+    for (size_t i = 0; i < p.count; i++) /* by some worker */
+        ck_assert(memcmp(before + p.list[i]->offset, (float *)weights.reals + p.list[i]->offset, sizeof *before) != 0);
+    memory_free(before);
     optimizer_close(&o);
     ck_assert_uint_eq(held, 0);
     ck_assert_uint_eq(damaged, 0);

@@ -96,6 +96,62 @@ START_TEST(shares_change_rounding_alone)
     memory_free(b);
 }
 
+/* One step of SGD without decay or clipping: weights before and after it. */
+static StepResult plain_step(Trained *t, double rate, double **before, double **after)
+{
+    StepResult result;
+    Error e;
+    *before = weights_of(t);
+    ck_done(trainer_step(&t->trainer, 1, rate, &result, &e), e);
+    *after = weights_of(t);
+    return result;
+}
+
+START_TEST(the_norm_is_of_all_of_the_gradient)
+{
+    Trained t;
+    double *before, *after, squares = 0;
+    TrainerOptions o = tiny_trainer((size_t)_i + 1, 1);
+    o.k = kernels_find("plain", NUMBER_F64, NULL);
+    o.clip = 0;
+    o.optimizer.kind = OPTIMIZER_SGD;
+    o.optimizer.decay = 0;
+    optimizer_configure(&o.optimizer);
+    trained_open(&t, &wide, &o);
+    const StepResult result = plain_step(&t, 1, &before, &after);
+    for (size_t i = 0; i < t.tiny.parameters.count; i++) {
+        const Parameter *p = t.tiny.parameters.list[i];
+        for (size_t j = p->offset; j < p->offset + p->count; j++)
+            squares += (before[j] - after[j]) * (before[j] - after[j]);
+    }
+    ck_assert_double_eq_tol(result.norm, sqrt(squares), 1e-9 * result.norm);
+    memory_free(before);
+    memory_free(after);
+    trained_close(&t);
+}
+
+START_TEST(what_left_its_range_is_put_back)
+{
+    Trained t;
+    double *before, *after;
+    TrainerOptions o = tiny_trainer((size_t)_i + 1, 1);
+    o.k = kernels_find("plain", NUMBER_F64, NULL);
+    trained_open(&t, &tiny_standard, &o);
+    Parameter *logits = t.tiny.logits.weight;
+    logits->unit = true;
+    t.trainer.options.k->upload(t.trainer.worker[0].stream, (double *)t.trainer.weights.reals + logits->offset,
+                                (double[]){1.5, 0.5}, 2 * sizeof(double));
+    plain_step(&t, 0, &before, &after);
+    for (size_t i = 0; i < t.tiny.parameters.size; i++) {
+        const bool within = i >= logits->offset && i < logits->offset + logits->count;
+        ck_assert(after[i] == (within ? fmin(fmax(before[i], 0), 1) : before[i]));
+    }
+    ck_assert(after[logits->offset] == 1 && after[logits->offset + 1] == 0.5);
+    memory_free(before);
+    memory_free(after);
+    trained_close(&t);
+}
+
 START_TEST(a_loss_with_one_target_is_a_mean_too)
 {
     const Sums s = {.sum = {2, 6}, .nll = {1, 3}, .count = {1, 2}, .hits = 1};
@@ -176,7 +232,10 @@ START_TEST(what_is_said_of_scoring_is_the_mean_so_far)
 }
 
 static const Test tests[] = {TEST_LOOP(the_bits_of_a_step_do_not_depend_on_workers, 6),
-                             TEST(shares_change_rounding_alone), TEST(a_loss_with_one_target_is_a_mean_too),
+                             TEST(shares_change_rounding_alone),
+                             TEST_LOOP(the_norm_is_of_all_of_the_gradient, 3),
+                             TEST_LOOP(what_left_its_range_is_put_back, 2),
+                             TEST(a_loss_with_one_target_is_a_mean_too),
                              TEST(a_hook_sees_a_step_that_changes_nothing),
                              TEST(what_is_said_of_scoring_is_the_mean_so_far)};
 
