@@ -134,7 +134,7 @@ INLINE float vec_largest(Vec v)
 }
 
 /* Lane i is the sum of v[i], or its largest number, if i < n; other lanes hold anything. With AVX-512 it takes less than
- * half the work of so many reductions one by one. */
+ * half the work of taking each by itself. */
 INLINE Vec vec_across(const Vec *v, int n, bool largest)
 {
 #if defined __AVX512F__
