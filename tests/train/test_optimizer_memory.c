@@ -7,7 +7,13 @@
 #include <math.h>
 #include <string.h>
 
-enum { WORKERS = 3, GUARD = 64, ROWS = 264, COLUMNS = 256 /* more than one partial sum of squares */ };
+enum {
+    KINDS = OPTIMIZER_ADAFACTOR + 1,
+    MOST_WORKERS = 3,
+    GUARD = 64,
+    ROWS = 264,
+    COLUMNS = 256 /* more than one partial sum of squares */
+};
 
 static const unsigned char mark = 0xa5;
 
@@ -58,7 +64,7 @@ static Parameters shapes(void)
     return p;
 }
 
-static void step(Optimizer *o, Stream *s, const Weights *w, uint64_t number)
+static void step(Optimizer *o, Stream *s, const Weights *w, size_t workers, uint64_t number)
 {
     const Parameters *p = o->parameters;
     int32_t slots[40];
@@ -69,8 +75,8 @@ static void step(Optimizer *o, Stream *s, const Weights *w, uint64_t number)
     for (int32_t i = 0; i < 40; i++)
         slots[i] = i;
     optimizer_begin(o, s, &state, number);
-    for (size_t i = 0; i < WORKERS; i++)
-        o->kind->step(o, s, &(OptimizerStep){w, g, p->longest, slots, &state, i, WORKERS});
+    for (size_t i = 0; i < workers; i++)
+        o->kind->step(o, s, &(OptimizerStep){w, g, p->longest, slots, &state, i, workers});
     memory_free(g);
 }
 
@@ -80,9 +86,11 @@ START_TEST(it_takes_what_it_names_and_stays_within)
     const Kernels *plain = kernels_find("plain", NUMBER_F32, NULL);
     Kernels k = *plain;
     Parameters p = shapes();
-    OptimizerOptions options = {.kind = _i, .adam = {0.9, 0.99, 1e-8}, .decay = 0.1, .iterations = 1};
-    const size_t own = _i == OPTIMIZER_LION || _i == OPTIMIZER_ADAFACTOR ? 0 : p.count * sizeof(Span),
-                 host = _i == OPTIMIZER_ADAFACTOR ? p.count * sizeof(Parameter) : 0;
+    const int kind = _i % KINDS;
+    OptimizerOptions options = {.kind = kind, .adam = {0.9, 0.99, 1e-8}, .decay = 0.1, .iterations = 1};
+    const size_t workers = _i < KINDS ? 1 : MOST_WORKERS,
+                 own = kind == OPTIMIZER_LION || kind == OPTIMIZER_ADAFACTOR ? 0 : p.count * sizeof(Span),
+                 host = kind == OPTIMIZER_ADAFACTOR ? p.count * sizeof(Parameter) : 0;
     Weights weights;
     Optimizer o;
     Stream *s;
@@ -91,12 +99,12 @@ START_TEST(it_takes_what_it_names_and_stays_within)
     ck_done(k.open(&s, 1, &e) && weights_open(&weights, &k, s, &p, &e) && weights_init(&weights, s, 0, 1, 1, &e), e);
     k.allocate = guarded_allocate, k.release = guarded_release;
     held = damaged = 0;
-    ck_done(optimizer_open(&o, &options, WORKERS, &k, s, &p, &e), e);
-    ck_assert_uint_eq(held + host, optimizer_bytes(&options, &p, &k, WORKERS) + own);
+    ck_done(optimizer_open(&o, &options, workers, &k, s, &p, &e), e);
+    ck_assert_uint_eq(held + host, optimizer_bytes(&options, &p, &k, workers) + own);
     float *before = memory_get(p.size, sizeof *before);
     memcpy(before, weights.reals, p.size * sizeof *before);
     for (uint64_t i = 1; i <= 2; i++)
-        step(&o, s, &weights, i);
+        step(&o, s, &weights, workers, i);
     for (size_t i = 0; i < p.count; i++) /* by some worker */
         ck_assert(memcmp(before + p.list[i]->offset, (float *)weights.reals + p.list[i]->offset, sizeof *before) != 0);
     memory_free(before);
@@ -108,6 +116,14 @@ START_TEST(it_takes_what_it_names_and_stays_within)
     plain->close(s);
     parameters_close(&p);
     ck_assert_uint_eq(memory_in_use(), 0);
+}
+
+START_TEST(muon_has_a_momentum_and_iterations_of_its_own)
+{
+    OptimizerOptions o = {.kind = OPTIMIZER_MUON}, other = {.kind = OPTIMIZER_MUON, .momentum = 0.5, .iterations = 2};
+    optimizer_configure(&o), optimizer_configure(&other);
+    ck_assert(o.momentum == 0.95 && o.iterations == 5);
+    ck_assert(other.momentum == 0.5 && other.iterations == 2);
 }
 
 /* Three products an iteration, of the matrices inside alone. */
@@ -130,7 +146,7 @@ START_TEST(muon_counts_its_products)
 
 int main(int argc, char **argv)
 {
-    static const Test tests[] = {TEST_LOOP(it_takes_what_it_names_and_stays_within, OPTIMIZER_ADAFACTOR + 1),
-                                 TEST(muon_counts_its_products)};
+    static const Test tests[] = {TEST_LOOP(it_takes_what_it_names_and_stays_within, 2 * KINDS),
+                                 TEST(muon_has_a_momentum_and_iterations_of_its_own), TEST(muon_counts_its_products)};
     return suite_run("train/optimizer_memory", tests, sizeof tests / sizeof *tests, argc, argv);
 }
