@@ -30,7 +30,9 @@ typedef struct Query {
 /* Query i of a head. Factors are drawn for the first vector that needs them. */
 INLINE void begin_query(Query *q, const HeadView *h, size_t i)
 {
-    bool there = i < h->queries && keys_next(h->how, h->keys, i, 0) < h->keys.length;
+    bool there = i < h->queries;
+    if (there && keys_have_gaps(h->how)) /* then it may see none of first .. end-1 */
+        there = keys_next(h->how, h->keys, i, 0) < h->keys.length;
     q->first = there ? keys_first(h->how, h->keys, i) : 0;
     q->end = there ? keys_end(h->how, h->keys, i) : 0;
     q->shift = q->shared = 0;
