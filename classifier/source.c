@@ -4,6 +4,7 @@
 #include "classifier/corpus.h"
 
 #include "base/buffer.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/utf8.h"
 #include "core/text/archive.h"
@@ -273,8 +274,8 @@ static bool add_files(Files *f, size_t first, size_t end, const CorpusOptions *o
     return f->unlabelled ? fail(e, "%s holds no texts", f->path)
                          : fail(e,
                                 "%s holds no labelled texts: no train/CLASS/FILE, no CLASS/FILE, and no table with "
-                                "lines in it",
-                                f->path);
+                                "lines in it%s",
+                                f->path, folder_exists(f->path) ? "; give an archive by its own name" : "");
 }
 
 static int by_name(const void *a, const void *b)

@@ -290,7 +290,16 @@ static bool show_archive(const char *path, const char *kind, const Entries *entr
 
 /* --- folders and plain files --- */
 
-/* read: file_read, or file_read_any for what a user named. */
+/* A file in a folder: only one that is named as packed is opened twice. */
+static bool read_member(const char *path, char **bytes, size_t *size, Error *e)
+{
+    const char *kind = NULL;
+    if (named_packing(path) && !find_packing(path, &kind, e))
+        return false;
+    return kind ? unpack(path, kind, bytes, size, e) : file_read(path, bytes, size, e);
+}
+
+/* read: read_member, or file_read_any for what a user named. */
 static bool show_file(const char *path, const char *name, bool (*read)(const char *, char **, size_t *, Error *),
                       const Entries *entries, Error *e)
 {
@@ -311,7 +320,7 @@ static bool show_folder(const char *path, const char *name, int depth, const Ent
 static bool show_member(const char *path, const char *name, int depth, const Entries *entries, Error *e)
 {
     return folder_exists(path) ? show_folder(path, name, depth, entries, e)
-                               : show_file(path, name, file_read, entries, e);
+                               : show_file(path, name, read_member, entries, e);
 }
 
 static bool show_folder(const char *path, const char *name, int depth, const Entries *entries, Error *e)

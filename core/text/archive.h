@@ -24,7 +24,7 @@ typedef struct Entries {
 } Entries;
 
 /* Shows all files of an archive, in its order, or of a folder and those in it, by name; a single text, packed or not,
- * is one file of its own name. What has a name or is in a folder that begins with a dot is left out. Half an archive
+ * is one file of its own name. A folder's texts may be packed one by one; an archive of several in it is an error. What has a name or is in a folder that begins with a dot is left out. Half an archive
  * is an error, though files before the damage have been taken. */
 bool entries_read(const char *path, const Entries *entries, Error *e);
 

@@ -118,19 +118,46 @@ START_TEST(a_folder_is_read_by_name)
     buffer_free(&seen.names);
 }
 
-/* Cut anywhere, an archive is an error; or, where but its end mark is missing, whole. */
+START_TEST(texts_in_a_folder_may_be_packed)
+{
+    Seen seen = {.skip = "1"};
+    Error e;
+    setup();
+    if (!text_reads_archives()) {
+        test_skip("texts_in_a_folder_may_be_packed", "this build has no libarchive");
+        return;
+    }
+    ck_assert_int_eq(system("gzip set/a/003.txt && xz set/a/005.txt && echo 'not packed' >set/a/019.gz"), 0);
+    ck_done(read_entries(&seen, "set/a", &e), e);
+    ck_assert_msg(strncmp(seen.names.text, "003.txt.gz 005.txt.xz 007.txt ", 30) == 0, "%s", seen.names.text);
+    seen.skip = NULL; /* so that 019.gz is read, too */
+    ck_assert(!read_entries(&seen, "set/a", &e));
+    ck_assert_msg(strstr(e.text, "set/a/019.gz is named as gzip, but its first bytes are not") != NULL, "%s", e.text);
+    ck_assert_int_eq(system("tar czf set/a/019.gz set/b"), 0);
+    ck_assert(!read_entries(&seen, "set/a", &e));
+    ck_assert_msg(strstr(e.text, "set/a/019.gz holds 101 files where one text is needed") != NULL, "%s", e.text);
+    buffer_free(&seen.names);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+
 /* Nobody writes into it: reading would not end. */
 START_TEST(a_pipe_in_a_folder_is_an_error)
 {
     Seen seen = {0};
     Error e;
     setup();
-    ck_assert_int_eq(mkfifo("set/a/pipe", 0600), 0);
-    ck_assert(!read_entries(&seen, "set", &e));
-    ck_assert_msg(strstr(e.text, "set/a/pipe: it is not a regular file") != NULL, "%s", e.text);
+    for (int i = 0; i < 2; i++) {
+        char *path = path_join("set/a", i ? "pipe.gz" : "pipe");
+        ck_assert_int_eq(mkfifo(path, 0600), 0);
+        ck_assert(!read_entries(&seen, "set", &e));
+        ck_assert_msg(strstr(e.text, path) && strstr(e.text, "it is not a regular file"), "%s", e.text);
+        ck_assert_int_eq(unlink(path), 0);
+        memory_free(path);
+    }
     buffer_free(&seen.names);
 }
 
+/* Cut anywhere, an archive is an error; or, where but its end mark is missing, whole. */
 START_TEST(half_an_archive_is_an_error)
 {
     Seen seen = {0};
@@ -200,6 +227,7 @@ START_TEST(each_failed_allocation_is_an_error)
 
 static const Test tests[] = {TEST_LOOP(all_files_are_seen_whatever_packs_them, PACKERS),
                              TEST(a_folder_is_read_by_name),
+                             TEST(texts_in_a_folder_may_be_packed),
                              TEST(a_pipe_in_a_folder_is_an_error),
                              TEST_LOOP(half_an_archive_is_an_error, PACKERS - 1),
                              TEST(a_single_text_is_one_file),
