@@ -13,6 +13,7 @@
 #include "core/tensor/sites.h"
 #include "core/train/step.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -102,7 +103,8 @@ typedef struct OutputsWork {
     Batch *batches; /* one a worker */
     SessionNetwork network;
     size_t columns;
-    size_t first, end; /* texts of this process */
+    size_t end;         /* of the texts of this process */
+    atomic_size_t next; /* of these, the first that nobody has taken */
     float *outputs;
     Error *error; /* [workers] what went wrong there; empty: nothing */
 } OutputsWork;
@@ -118,7 +120,7 @@ static void outputs_work(void *argument, size_t number)
     OutputsWork *l = argument;
     Worker *w = &l->trainer->worker[number];
     const size_t rows = l->c->app.task.score_rows, columns = l->columns;
-    for (size_t first = l->first + number * rows; first < l->end; first += rows * l->trainer->options.workers) {
+    for (size_t first; (first = atomic_fetch_add(&l->next, rows)) < l->end;) {
         size_t end = first + rows < l->end ? first + rows : l->end;
         Batch *b = &l->batches[number];
         batch_clear(b);
@@ -160,7 +162,7 @@ static bool share_outputs(const OutputsWork *l, Error *e)
 bool classifier_outputs(Classifier *c, Trainer *trainer, SessionNetwork network, const Texts *texts, size_t columns,
                         float *outputs, Error *e)
 {
-    size_t rows = c->app.task.score_rows, workers = trainer->options.workers;
+    size_t rows = c->app.task.score_rows, workers = trainer->options.workers, first;
     const BatchSize size = plan_size(&c->app.task, rows, true);
     OutputsWork l = {.c = c,
                      .trainer = trainer,
@@ -173,7 +175,8 @@ bool classifier_outputs(Classifier *c, Trainer *trainer, SessionNetwork network,
     bool fine = (l.batches && l.error) || memory_error(e, "batches", workers, sizeof(Batch) + sizeof(Error));
     for (size_t i = 0; fine && i < workers; i++)
         fine = batch_open(&l.batches[i], &size, e);
-    texts_of_process(&l, ranks_own(), &l.first, &l.end);
+    texts_of_process(&l, ranks_own(), &first, &l.end);
+    l.next = first;
     if (fine)
         pool_run(trainer->pool, outputs_work, &l);
     for (size_t i = 0; i < workers; i++) {
