@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "base/philox.h"
 #include "base/thread.h"
+#include "core/program/tuned.h"
 #include "kernels/cost/cost.h"
 #include "kernels/cpu/level.h"
 #include "kernels/plain/plain.h"
@@ -240,7 +241,8 @@ typedef struct Group {
     const Sizes *sizes;
 } Group;
 
-/* Those of charlm's preset former with two rows a micro-batch; one byte at a time; and a large one. */
+/* Those of charlm's preset former with two rows a micro-batch; one byte at a time; and a large one. Heads of 16 are
+ * classifier's. */
 static const Sizes linear_sizes[] = {
     {.n = 512, .in = 256, .out = 768},
     {.n = 512, .in = 256, .out = 256},
@@ -251,12 +253,20 @@ static const Sizes linear_sizes[] = {
     {.n = 1024, .in = 1024, .out = 1024},
 };
 static const Sizes attention_sizes[] = {
-    {.n = 512, .in = 256, .t = 256, .heads = 8, .causal = true},   {.n = 512, .in = 256, .t = 256, .heads = 8},
-    {.n = 512, .in = 256, .t = 256, .heads = 4, .causal = true},   {.n = 512, .in = 256, .t = 256, .heads = 4},
-    {.n = 512, .in = 256, .t = 512, .heads = 8, .causal = true},   {.n = 512, .in = 256, .t = 512, .heads = 8},
-    {.n = 512, .in = 256, .t = 512, .heads = 4, .causal = true},   {.n = 512, .in = 256, .t = 512, .heads = 4},
-    {.n = 2048, .in = 256, .t = 2048, .heads = 8, .causal = true}, {.n = 2048, .in = 256, .t = 2048, .heads = 8},
-    {.n = 2048, .in = 256, .t = 2048, .heads = 4, .causal = true}, {.n = 2048, .in = 256, .t = 2048, .heads = 4},
+    {.n = 512, .in = 256, .t = 256, .heads = 8, .causal = true},
+    {.n = 512, .in = 256, .t = 256, .heads = 8},
+    {.n = 512, .in = 256, .t = 256, .heads = 4, .causal = true},
+    {.n = 512, .in = 256, .t = 256, .heads = 4},
+    {.n = 512, .in = 256, .t = 512, .heads = 8, .causal = true},
+    {.n = 512, .in = 256, .t = 512, .heads = 8},
+    {.n = 512, .in = 256, .t = 512, .heads = 4, .causal = true},
+    {.n = 512, .in = 256, .t = 512, .heads = 4},
+    {.n = 2048, .in = 256, .t = 2048, .heads = 8, .causal = true},
+    {.n = 2048, .in = 256, .t = 2048, .heads = 8},
+    {.n = 2048, .in = 256, .t = 2048, .heads = 4, .causal = true},
+    {.n = 2048, .in = 256, .t = 2048, .heads = 4},
+    {.n = 512, .in = 128, .t = 256, .heads = 8},
+    {.n = 512, .in = 128, .t = 512, .heads = 8},
 };
 static const Sizes norm_sizes[] = {{.n = 512, .in = 256}, {.n = 65536, .in = 256}};
 static const Sizes loss_sizes[] = {{.n = 512, .in = 256}, {.n = 512, .in = 32768}};
@@ -519,9 +529,13 @@ static bool bench(int words, char **word, Error *e)
     Limits one, all;
     const CpuLevel *level = cpu_level(e);
     size_t cores = processors_allowed();
-    if (!level || !level->measure(&one, 1, e))
+    Buffer text = {0};
+    tuned_keep();
+    if (!level || !tuning_ready(e) || !level->measure(&one, 1, e))
         return false;
-    printf("%s instructions\n", level->name);
+    tuning_text(&tuning_now, &text);
+    printf("%s instructions; tuning: %s\n", level->name, text.text ? text.text : "");
+    buffer_free(&text);
     print_limits(&one, 1);
     if (cores > 1) {
         if (!level->measure(&all, cores, e))

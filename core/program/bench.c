@@ -6,6 +6,7 @@
 #include "base/ranks.h"
 #include "base/units.h"
 #include "core/cli/version.h"
+#include "core/program/settings.h"
 #include "core/run/json.h"
 #include "core/train/parts.h"
 #include "kernels/cpu/tuning.h"
@@ -45,6 +46,7 @@ static bool print_json(const App *a, const Bench *bench, double step, double tok
                  o->k->backend, number_type_name(o->k->type),
                  a->options->attention == ATTENTION_FUSED ? "true" : "false", o->workers, a->parameters->numbers, step,
                  bench->times[0], tokens / step, bench->trainer.plan.flop, bench->first_loss);
+    settings_add_choices(&b);
     if (a->options->profile)
         parts_json(&bench->parts, &b);
     return json_print_members(&b, e);

@@ -41,10 +41,12 @@ bool settings_json(const Options *o, OptionClass class, Buffer *out, Error *e)
 }
 
 /* A device that is not the cpu has chosen nothing. */
-static void add_tuning(Buffer *out)
+void settings_add_choices(Buffer *out)
 {
     const char *pinned = getenv("ATTEND_TUNING");
+    const CpuLevel *level = cpu_level(NULL);
     Buffer text = {0};
+    json_add_text(out, "instructions", level ? level->name : "");
     if (tuning_is_ready())
         tuning_text(&tuning_now, &text);
     json_add_text(out, "tuning", text.text ? text.text : pinned ? pinned : "");
@@ -56,7 +58,6 @@ bool settings_save(const Run *run, const Options *o, const DataNote *data, Error
 {
     Buffer b = {0};
     char name[256], bytes[32], *path = run_file(run, "config.json");
-    const CpuLevel *level = cpu_level(NULL);
     buffer_print(&b, "{");
     json_add_text(&b, "program", o->program->name);
     json_add_key(&b, "model");
@@ -74,8 +75,7 @@ bool settings_save(const Run *run, const Options *o, const DataNote *data, Error
     json_add_text(&b, "compiler", attend_compiler());
     json_add_text(&b, "libraries", attend_libraries());
     json_add_text(&b, "processor", processor_name(name, sizeof name));
-    json_add_text(&b, "instructions", level ? level->name : "");
-    add_tuning(&b);
+    settings_add_choices(&b);
     buffer_print(&b, "}\n");
     fine = fine && file_write_buffer(path, &b, e);
     buffer_free(&b);
@@ -148,18 +148,33 @@ bool settings_load(const Run *run, Options *o, char *hash, Error *e)
     return fine;
 }
 
+static void say_other(const char *what, const char *kept, const char *now)
+{
+    fprintf(stderr, "this run was trained with %s %s: it continues with %s, and may differ in the last bits\n", what,
+            kept, now);
+}
+
 /* What the environment pins counts. A run without a record is of a version that had these choices and no others. */
-static bool keep_tuning(const char *kept, Error *e)
+static bool keep_tuning(const char *path, const char *kept, Error *e)
 {
     const char *pinned = getenv("ATTEND_TUNING");
     Tuning t = tuning_default;
-    Buffer text = {0};
-    if (!tuning_parse(&t, kept ? kept : "default", e) || (pinned && !tuning_parse(&t, pinned, e)))
-        return false;
+    Buffer before = {0}, text = {0};
+    Error why;
+    if (!tuning_parse(&t, kept ? kept : "default", &why))
+        return fail(e, "%s, 'tuning': %s", path, why.text);
+    tuning_text(&t, &before);
+    if (pinned && !tuning_parse(&t, pinned, &why)) {
+        buffer_free(&before);
+        return fail(e, "ATTEND_TUNING: %s", why.text);
+    }
     tuning_text(&t, &text);
-    bool fine = !text.failed || fail(e, "out of memory for a run's choices");
+    bool fine = (!before.failed && !text.failed) || fail(e, "out of memory for a run's choices");
+    if (fine && strcmp(before.text, text.text) != 0)
+        say_other("the choices", before.text, text.text);
     if (fine)
         setenv("ATTEND_TUNING", text.text, 1);
+    buffer_free(&before);
     buffer_free(&text);
     return fine;
 }
@@ -173,16 +188,13 @@ bool settings_keep_level(const Run *run, Error *e)
     const char *kept = fine ? json_get_text(json, "instructions") : NULL;
     while (kept && l->name && strcmp(l->name, kept) != 0)
         l++;
-    if (kept && *kept && !getenv("ATTEND_CPU")) {
-        if (l->name && !cpu_lacks(l))
+    if (kept && *kept && strcmp(kept, now->name) != 0) {
+        if (!getenv("ATTEND_CPU") && l->name && !cpu_lacks(l))
             setenv("ATTEND_CPU", kept, 1);
         else
-            fprintf(stderr,
-                    "this run was trained with %s instructions, which are not here: it continues with %s, and "
-                    "may differ in the last bits\n",
-                    kept, now->name);
+            say_other("the instructions", kept, now->name);
     }
-    fine = fine && keep_tuning(json_get_text(json, "tuning"), e);
+    fine = fine && keep_tuning(path, json_get_text(json, "tuning"), e);
     json_free(json);
     memory_free(path);
     return fine;

@@ -15,6 +15,9 @@ typedef struct DataNote {
 /* The options of a class as one JSON object. */
 bool settings_json(const Options *o, OptionClass class, Buffer *out, Error *e);
 
+/* The level of instructions and the choices within it (kernels/cpu/tuning.h), as two more members of an object. */
+void settings_add_choices(Buffer *out);
+
 bool settings_save(const Run *run, const Options *o, const DataNote *data, Error *e);
 
 /* A run continues with the instructions that it was last trained with (kernels/cpu/level.h), because others round

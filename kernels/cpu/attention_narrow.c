@@ -19,7 +19,7 @@ enum {
     UNITS = NARROW / PER_UNIT,      /* of a padded row */
     NARROW_TILE = WIDTH * PER_UNIT, /* queries */
     STRETCH = 64,                   /* keys whose weights and gradients stay in the first cache */
-    MET = 4,                        /* keys at once */
+    MET = 8 * PER_UNIT,             /* keys at once: enough sums that one does not wait for itself */
 };
 
 /* --- 2^x --- */

@@ -10,11 +10,13 @@
 
 #if defined __AVX512DQ__ && (!defined CPU_BF16 || (defined __AVX512BF16__ && defined __AVX512VBMI__))
 
+enum { MET_BACK = 8 }; /* keys at once: there are scores and their gradients */
+
 /* Of a tile of queries and a stretch of keys: weights and gradients of scores, each half of the queries by itself, as
  * rows [halves, STRETCH, UNITS] and as units of keys [halves, STRETCH / PER_UNIT, 16], which in f32 is the same. */
 typedef struct NarrowTile {
     size_t length;        /* how many keys there are */
-    Unit *k, *v;          /* rows of all keys, to whole METs with zeros */
+    Unit *k, *v;          /* rows of all keys, to whole MET_BACKs with zeros */
     Unit *p, *ds, *pairs; /* of the stretch */
     float *dq;            /* [halves, NARROW, 16 queries] */
     Vec lse[PER_UNIT], shared[PER_UNIT];
@@ -75,11 +77,11 @@ static void narrow_gradients(const Weigher *weigher, const NarrowTile *t, const 
     IVec query[UNITS], dy[UNITS];
     narrow_lanes(query, scratch->q, half);
     narrow_lanes(dy, scratch->dy, half);
-    for (size_t j = 0; j < keys; j += MET, k += MET * UNITS, v += MET * UNITS) {
-        Vec s[MET], dp[MET];
-        narrow_meet(s, MET, query, k);
-        narrow_meet(dp, MET, dy, v);
-        for (size_t r = 0; r < MET; r += 2, at += 2 * UNITS) {
+    for (size_t j = 0; j < keys; j += MET_BACK, k += MET_BACK * UNITS, v += MET_BACK * UNITS) {
+        Vec s[MET_BACK], dp[MET_BACK];
+        narrow_meet(s, MET_BACK, query, k);
+        narrow_meet(dp, MET_BACK, dy, v);
+        for (size_t r = 0; r < MET_BACK; r += 2, at += 2 * UNITS) {
             IVec p = weights_of(&w, s[r] - lse, s[r + 1] - lse);
             Vec low = (dp[r] - shared) * (Vec)(p << 16), high = (dp[r + 1] - shared) * (Vec)(p & (int32_t)0xffff0000);
             __m512i ds = (__m512i)_mm512_cvtne2ps_pbh((__m512)high, (__m512)low);
@@ -129,17 +131,17 @@ static void narrow_gradients(const Weigher *weigher, const NarrowTile *t, const 
     const Vec lse = t->lse[half], shared = t->shared[half];
     float *p = (float *)(void *)t->p, *ds = (float *)(void *)t->ds;
     IVec lanes[UNITS];
-    Vec s[MET];
+    Vec s[MET_BACK];
     narrow_queries(lanes, scratch->q, half, w.factor);
-    for (size_t j = 0; j < keys; j += MET) {
-        narrow_meet(s, MET, lanes, k + j * UNITS);
-        for (size_t r = 0; r < MET; r++)
+    for (size_t j = 0; j < keys; j += MET_BACK) {
+        narrow_meet(s, MET_BACK, lanes, k + j * UNITS);
+        for (size_t r = 0; r < MET_BACK; r++)
             vec_store(p + (j + r) * WIDTH, narrow_power(w.table, vec_max(vec_set(LEAST_POWER), s[r] - lse)));
     }
     narrow_lanes(lanes, scratch->dy, half);
-    for (size_t j = 0; j < keys; j += MET) {
-        narrow_meet(s, MET, lanes, v + j * UNITS);
-        for (size_t r = 0; r < MET; r++)
+    for (size_t j = 0; j < keys; j += MET_BACK) {
+        narrow_meet(s, MET_BACK, lanes, v + j * UNITS);
+        for (size_t r = 0; r < MET_BACK; r++)
             vec_store(ds + (j + r) * WIDTH, vec_load(p + (j + r) * WIDTH) * (s[r] - shared));
     }
     for (size_t j = t->length - first; j < keys; j++) { /* no keys: next to low scores their 0 has no finite weight */
@@ -162,16 +164,16 @@ static void narrow_keys(float *to, const Unit *rows, const Unit *units, size_t k
     IVec x[PER_UNIT][UNITS];
     for (int u = 0; u < PER_UNIT * UNITS; u++)
         x[u / UNITS][u % UNITS] = units_load(units + u * NARROW);
-    for (size_t j = 0; j < keys; j += MET, rows += MET * UNITS, to += MET * NARROW) {
-        Vec sum[MET];
-        for (int r = 0; r < MET; r++)
+    for (size_t j = 0; j < keys; j += MET_BACK, rows += MET_BACK * UNITS, to += MET_BACK * NARROW) {
+        Vec sum[MET_BACK];
+        for (int r = 0; r < MET_BACK; r++)
             sum[r] = vec_load(to + r * NARROW);
         for (int half = 0; half < PER_UNIT; half++)
             for (int u = 0; u < UNITS; u++)
-                for (int r = 0; r < MET; r++)
+                for (int r = 0; r < MET_BACK; r++)
                     sum[r] = units_multiply(sum[r], x[half][u], (IVec){0} + rows[(half * STRETCH + r) * UNITS + u],
                                             PAIRS);
-        for (int r = 0; r < MET; r++)
+        for (int r = 0; r < MET_BACK; r++)
             vec_store(to + r * NARROW, sum[r]);
     }
 }
@@ -201,7 +203,7 @@ static void narrow_tile_backward(const AttentionWork *a, const HeadView *h, cons
 {
     pack_narrow_tile(t, a, h, w, first, count);
     for (size_t from = 0; from < h->keys.length; from += STRETCH) {
-        size_t left = round_up(h->keys.length - from, MET), keys = left < STRETCH ? left : STRETCH;
+        size_t left = round_up(h->keys.length - from, MET_BACK), keys = left < STRETCH ? left : STRETCH;
         for (size_t half = 0; half < PER_UNIT; half++) {
             narrow_gradients(weigher, t, w, half, from, keys);
             narrow_sum(t->dq + half * NARROW * WIDTH, t->pairs + half * STRETCH * UNITS, w->k_pairs + from * UNITS,
@@ -231,7 +233,7 @@ static void narrow_backward(const AttentionWork *a, const HeadView *h, const Hea
     narrow_rows(t.k, h, h->k, h->dk);
     narrow_rows(t.v, h, h->v, h->dv);
     pack_pairs(w->k_pairs, keys_from(h, h->k, 0, h->dk), h->k.stride, (Range){0, h->keys.length},
-               round_up(h->keys.length, MET), h->dk, NARROW);
+               round_up(h->keys.length, MET_BACK), h->dk, NARROW);
     for (size_t i = 0; i < h->queries; i += NARROW_TILE)
         narrow_tile_backward(a, h, w, &weigher, &t, i, h->queries - i < NARROW_TILE ? h->queries - i : NARROW_TILE);
 }

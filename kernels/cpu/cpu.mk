@@ -1,5 +1,6 @@
 # kernels/cpu is compiled once for each level of instructions that one program holds (level.h); all other files for any
-# processor of the family. With ARCH=native and the like there is one level, `single`. Included by the Makefile.
+# processor of the family. With ARCH=native and the like there is one level, `single`, and where that has bf16
+# instructions the same without them. Included by the Makefile.
 
 FAMILY := $(firstword $(subst -,$(space),$(call run,$(CC) -dumpmachine)))
 ANY_x86_64  = -march=x86-64
@@ -16,12 +17,14 @@ LEVEL_v3 = $(V3) -DMOST_ISA=dnnl_cpu_isa_avx2
 LEVEL_v4 = $(V4) -DMOST_ISA=dnnl_cpu_isa_avx512_core
 LEVEL_v4_bf16   = $(V4) -mavx512vbmi -mavx512bf16
 LEVEL_neon_bf16 = -march=armv8.2-a+bf16
+LEVEL_single_widening = -mno-avx512bf16
 
 # $(call known,LEVEL): that level, if the compiler knows its instructions (gcc 9 knows none of bf16)
 known = $(call run,$(CC) $(LEVEL_$1) -E -x c /dev/null >/dev/null 2>&1 && echo $1)
 LEVELS_x86_64  = v1 v2 v3 v4 $(call known,v4_bf16)
 LEVELS_aarch64 = neon $(call known,neon_bf16)
-LEVELS := $(or $(and $(filter any,$(ARCH)),$(LEVELS_$(FAMILY))),single)
+SINGLE = $(call run,$(CC) $(MARCH) -dM -E -x c /dev/null | grep -q __AVX512BF16__ && echo single_widening) single
+LEVELS := $(or $(and $(filter any,$(ARCH)),$(LEVELS_$(FAMILY))),$(SINGLE))
 
 # The objects of each level: cpu.c, which includes other files, and the rest of the folder
 CPU_ONCE = kernels/cpu/levels.c kernels/cpu/tuning.c

@@ -6,7 +6,8 @@
  *                v3    AVX2, FMA
  *     aarch64    neon  every processor          neon_bf16
  *
- * A build for one processor (make ARCH=native) has one level, `single`. */
+ * A build for one processor (make ARCH=native) has one level, `single`, and where that has dot products of bfloat16,
+ * `single_widening` without them. Before a level with them comes the one that is the same without. */
 #ifndef KERNELS_CPU_LEVEL_H
 #define KERNELS_CPU_LEVEL_H
 

@@ -10,7 +10,7 @@
 
 static const char *first_missing(const char *level)
 {
-    const int v = strcmp(level, "single") == 0 ? 0 : strcmp(level, "v4_bf16") == 0 ? 5 : level[1] - '0';
+    const int v = strncmp(level, "single", 6) == 0 ? 0 : strcmp(level, "v4_bf16") == 0 ? 5 : level[1] - '0';
 #define NEEDED(lowest, feature)                                                                                        \
     if (v >= (lowest) && !__builtin_cpu_supports(feature))                                                             \
         return feature;
@@ -20,6 +20,7 @@ static const char *first_missing(const char *level)
     NEEDED(2, "popcnt")
     NEEDED(3, "avx2")
     NEEDED(3, "fma")
+    NEEDED(3, "bmi")
     NEEDED(3, "bmi2")
     NEEDED(4, "avx512f")
     NEEDED(4, "avx512bw")
@@ -98,10 +99,8 @@ const CpuLevel *cpu_level(Error *e)
 
 const CpuLevel *cpu_widening(const CpuLevel *level)
 {
-    const CpuLevel *l = cpu_levels;
-    while (l->name && strcmp(l->name, "v4") != 0)
-        l++;
-    return l->name && strcmp(level->name, "v4_bf16") == 0 ? l : NULL;
+    const bool pairs = strcmp(level->name, "v4_bf16") == 0 || strcmp(level->name, "single") == 0;
+    return pairs && level > cpu_levels ? level - 1 : NULL;
 }
 
 const Kernels *cpu_kernels(NumberType type)

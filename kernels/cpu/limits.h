@@ -8,7 +8,7 @@
 
 typedef struct Limits {
     double f32;  /* FLOP/s of fused multiply-adds on registers */
-    double bf16; /* FLOP/s of bfloat16 dot products on registers; 0: built for a processor that has none */
+    double bf16; /* FLOP/s of bfloat16 dot products on registers; 0: the level has none */
     double read; /* bytes/s, from buffers far larger than caches */
     double
         copy; /* bytes/s read and written by memcpy; where it is written is usually read, too, which is not counted */

@@ -116,7 +116,7 @@ static size_t cache_size(int name, size_t unknown)
 
 static size_t between(size_t low, size_t x, size_t high) { return x < low ? low : x > high ? high : x; }
 
-/* A row panel of 12 rows fills three quarters of the first-level cache, packed panels half of the second. */
+/* A row panel (of 12 rows, with 32 registers) fills three quarters of the first-level cache, packed panels half of the second. */
 static void fit_caches(Tuning *t)
 {
 #if defined _SC_LEVEL1_DCACHE_SIZE && defined _SC_LEVEL2_CACHE_SIZE
@@ -144,8 +144,10 @@ static void add_key(Buffer *key)
 {
     Tuning caches = tuning_default;
     const CpuLevel *level = cpu_level(NULL);
+    const char *most = getenv("ONEDNN_MAX_CPU_ISA"); /* what oneDNN may use */
     fit_caches(&caches);
-    buffer_print(key, "level %s, chunk %zu, panels %zu", level ? level->name : "none", caches.chunk, caches.panels);
+    buffer_print(key, "level %s, chunk %zu, panels %zu%s%s", level ? level->name : "none", caches.chunk, caches.panels,
+                 most ? ", oneDNN " : "", most ? most : "");
 }
 
 /* From the store, or measured and put there. A text that is damaged counts as none. */

@@ -3,7 +3,8 @@
  *
  * A choice has a text, words of the form KEY=VALUE, which a run stores, because another choice rounds otherwise:
  *
- *     f32-short, f32-long, f32-held      own or onednn: sums of up to 512 numbers, longer ones, weights that do not change
+ *     f32-short, f32-long, f32-held      own or onednn: sums of up to 512 numbers and gradients of weights, longer sums,
+ *                                        weights that do not change
  *     bf16-short, bf16-long, bf16-held   the same of bfloat16 (up to 1,024 numbers)
  *     bf16-by=dots or widening           the instruction for pairs, or products of f32 (a level without it only widens)
  *     chunk=UNITS                        the longest piece of a sum (bits do not depend on it, nor on the next)

@@ -1,4 +1,4 @@
-/* Vectors of floats from one source: as wide as the processor that the program is built for.
+/* Vectors of floats from one source: as wide as the level (level.h) that they are compiled for has.
  *
  * Compiler vector types do the arithmetic (AVX-512, AVX2, SSE, NEON); what they cannot say is here by name. A Vec holds
  * WIDTH floats. Loads and stores need no alignment; the _some versions touch the first n numbers alone, so that no

@@ -11,7 +11,7 @@
 
 #define BENCH "bench --dim 16 --heads 2 --depth 1 --context 16 --batch 2 --steps 1"
 
-/* Choices that round otherwise than this machine's own, whichever those are. */
+/* Choices of which one rounds otherwise than this machine's own, whichever those are. */
 #define ONE     "default bf16-short=own bf16-long=own bf16-held=own bf16-by=widening chunk=64"
 #define ANOTHER "default bf16-short=own bf16-long=own bf16-held=own bf16-by=dots chunk=512"
 
@@ -148,7 +148,6 @@ START_TEST(without_a_place_each_start_measures)
 
 #define HOW TINY " --dim 80 --micro-batch 0 --batch 40 --precision bf16 -q"
 
-/* 640 positions are more than 64 units, so that a gradient's sum is cut otherwise. */
 START_TEST(a_run_goes_on_with_the_choices_that_it_began_with)
 {
     const char *whole = fresh_path("whole"), *halves = fresh_path("halves"), *other = fresh_path("other");
@@ -174,6 +173,45 @@ START_TEST(a_run_goes_on_with_the_choices_that_it_began_with)
     memory_free(a);
 }
 
+START_TEST(what_the_environment_changes_on_resume_is_said)
+{
+    const char *run = fresh_path("run");
+    size_t size;
+    fresh_cache();
+    setenv("ATTEND_TUNING", ONE, 1);
+    works("train --run %s " TINY " --steps 1 -q", run);
+    Said s = must("train --resume %s --steps 2", run);
+    ck_assert_msg(!strstr(s.err, "was trained with"), "%s", s.err);
+    said_free(&s);
+    setenv("ATTEND_TUNING", ANOTHER, 1);
+    setenv("ATTEND_CPU", cpu_levels[0].name, 1);
+    s = must("train --resume %s --steps 3", run);
+    ck_assert_msg(strstr(s.err, "was trained with the choices f32-short=") && strstr(s.err, "chunk=512"), "%s", s.err);
+    ck_assert_msg(!cpu_levels[1].name || strstr(s.err, "was trained with the instructions "), "%s", s.err);
+    said_free(&s);
+    unsetenv("ATTEND_TUNING");
+    unsetenv("ATTEND_CPU");
+    char *text = read_in(run, "config.json", &size), *at = strstr(text, "chunk=512");
+    Error e;
+    ck_assert_ptr_nonnull(at);
+    at[6] = 'x';
+    char *config = path_join(run, "config.json");
+    ck_assert_msg(file_write(config, text, size, &e), "%s", e.text);
+    memory_free(text);
+    memory_free(config);
+    refused(1, "/run/config.json, 'tuning': 'chunk=x12' is no choice", "train --resume %s --steps 4", run);
+}
+
+START_TEST(bench_tells_programs_what_it_ran_with)
+{
+    fresh_cache();
+    setenv("ATTEND_TUNING", ONE, 1);
+    Json *j = must_json(BENCH " --json");
+    ck_assert_str_eq(json_get_text(j, "instructions"), cpu_level(NULL)->name);
+    ck_assert_ptr_nonnull(strstr(json_get_text(j, "tuning"), "bf16-by=widening chunk=64"));
+    json_free(j);
+}
+
 int main(int argc, char **argv)
 {
     static const Test tests[] = {
@@ -182,6 +220,8 @@ int main(int argc, char **argv)
         TEST(no_link_is_followed),
         TEST(without_a_place_each_start_measures),
         TEST(a_run_goes_on_with_the_choices_that_it_began_with),
+        TEST(what_the_environment_changes_on_resume_is_said),
+        TEST(bench_tells_programs_what_it_ran_with),
     };
     return suite_run("charlm/tuned", tests, sizeof tests / sizeof *tests, argc, argv);
 }
