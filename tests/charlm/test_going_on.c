@@ -57,7 +57,7 @@ START_TEST(a_run_keeps_the_instructions_that_it_began_with)
     unsetenv("ATTEND_CPU");
     resume(halves, 28);
     expect_same_runs(whole, halves, 28);
-    if (cpu_level(NULL) == cpu_levels)
+    if (cpu_level(NULL) == cpu_levels || cpu_widening(cpu_level(NULL)) == cpu_levels) /* which is the same in f32 */
         return;
     train(best, 28);
     size_t size, other;
