@@ -1,8 +1,7 @@
 /* A text as bytes or as the tokens made of them, its parts, and the windows that training and scoring read.
  *
  * Several files are documents of one text, with an empty line between two: those of a folder by name, those of an
- * archive in its own order. Where tokens have
- * a separator, it stands before each document instead. */
+ * archive in its own order. Where tokens have a separator, it stands before each document instead. */
 #ifndef CHARLM_DATA_H
 #define CHARLM_DATA_H
 

@@ -241,8 +241,7 @@ typedef struct Group {
     const Sizes *sizes;
 } Group;
 
-/* Those of charlm's preset former with two rows a micro-batch; one byte at a time; and a large one. Heads of 16 are
- * classifier's. */
+/* Those of charlm's preset former with two rows a micro-batch; one byte at a time; and a large one. */
 static const Sizes linear_sizes[] = {
     {.n = 512, .in = 256, .out = 768},
     {.n = 512, .in = 256, .out = 256},
@@ -252,6 +251,7 @@ static const Sizes linear_sizes[] = {
     {.n = 1, .in = 256, .out = 1024},
     {.n = 1024, .in = 1024, .out = 1024},
 };
+/* Heads of 32 and 64; and of 16, which are classifier's. */
 static const Sizes attention_sizes[] = {
     {.n = 512, .in = 256, .t = 256, .heads = 8, .causal = true},
     {.n = 512, .in = 256, .t = 256, .heads = 8},

@@ -20,10 +20,10 @@ void settings_add_choices(Buffer *out);
 
 bool settings_save(const Run *run, const Options *o, const DataNote *data, Error *e);
 
-/* A run continues with the instructions that it was last trained with (kernels/cpu/level.h), because others round
- * otherwise; where this processor lacks them it prints so. Likewise with the choices that were measured then
- * (kernels/cpu/tuning.h). ATTEND_CPU and ATTEND_TUNING override them. To be called before any device is
- * opened. */
+/* A run continues with the instructions that it was last trained with (kernels/cpu/level.h) and the choices that were
+ * measured then (kernels/cpu/tuning.h), because others round otherwise. ATTEND_CPU and ATTEND_TUNING override them.
+ * Where others take their place, for these or because this processor lacks them, it prints so. To be called before any
+ * device is opened. */
 bool settings_keep_level(const Run *run, Error *e);
 
 /* Takes over what the run was made with, where the command line says nothing else. sha256 (of 65 bytes, may be NULL):

@@ -116,7 +116,8 @@ static size_t cache_size(int name, size_t unknown)
 
 static size_t between(size_t low, size_t x, size_t high) { return x < low ? low : x > high ? high : x; }
 
-/* A row panel (of 12 rows, with 32 registers) fills three quarters of the first-level cache, packed panels half of the second. */
+/* A row panel (of 12 rows, with 32 registers) fills three quarters of the first-level cache, packed panels half of the
+ * second. */
 static void fit_caches(Tuning *t)
 {
 #if defined _SC_LEVEL1_DCACHE_SIZE && defined _SC_LEVEL2_CACHE_SIZE
