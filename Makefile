@@ -249,7 +249,7 @@ row = printf '  %-11s %s\n' $1 '$(if $(filter yes,$($2)),$(or $($2_VERSION),yes)
 table: programs
 	@printf '%s\n' '' '$(BIN)/: $(or $(PROGRAMS),no program yet), for $(if $(filter any,$(ARCH)),any $(PROCESSOR),$(ARCH) ($(PROCESSOR)))'
 	@printf '  %-11s %s\n' compiler $(call quote,$(COMPILER))
-	@$(if $(PROGRAMS),printf '  %-11s %s$(comma) of %s\n' processor "$$($(BIN)/$(firstword $(PROGRAMS)) --version | sed 's/.*$(comma) //')" '$(LEVELS)')
+	@$(if $(PROGRAMS),printf '  %-11s %s$(comma) of %s\n' processor "$$($(BIN)/$(firstword $(PROGRAMS)) --version 2>/dev/null | sed 's/.*$(comma) //')" '$(LEVELS)')
 	@$(call row,oneDNN,ONEDNN,would add: fast matrix products on CPU (f32 and bf16))
 	@$(call row,libarchive,LIBARCHIVE,would add: reading .zip .gz .xz .tar.gz)
 	@$(call row,MPI,MPI,would add: several processes (mpirun))
