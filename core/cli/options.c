@@ -113,6 +113,21 @@ static bool compare_with_run(OptionState *state, const char *text, Value stored,
     return true;
 }
 
+/* A run that goes on has options of training, and they are not a preset's; --from takes a model's options alone, and a
+ * preset for the rest. */
+static bool without_preset(const Options *o, const Option *row, Error *e)
+{
+    for (size_t i = 0; row->class == OPTION_TRAINING && i < o->count; i++) {
+        const OptionState *state = &o->states[i];
+        if (state->row->kind == OPTION_PRESET && state->source == FROM_COMMAND_LINE)
+            return fail(e,
+                        "--%s %s: a run keeps the options that it was made with, and a preset is for a new run; "
+                        "leave it out",
+                        state->row->name, value_get(state->row, state->value).text);
+    }
+    return true;
+}
+
 bool option_put(Options *o, OptionState *state, const char *text, const char *dashes, OptionSource source, Error *e)
 {
     const Option *row = state->row;
@@ -123,6 +138,8 @@ bool option_put(Options *o, OptionState *state, const char *text, const char *da
         return preset_unknown(o, text, e);
     if (source == FROM_RUN && row->class == OPTION_HERE)
         return fail(e, "%s: this option is never stored in a run", row->name);
+    if (source == FROM_RUN && !without_preset(o, row, e))
+        return false;
     if (source == FROM_RUN && state->source == FROM_COMMAND_LINE)
         return compare_with_run(state, text, value, e);
     if (source < state->source)

@@ -128,7 +128,8 @@ bool options_parse(Options *o, int argc, char *const *argv, Error *e);
 
 /* Sets one value unless a higher source has set it; the text is checked in any case. FROM_RUN comes after
  * options_parse: a MODEL option that the command line gave another value is refused, a TRAINING one is remembered
- * for options_changes. */
+ * for options_changes. A run that has TRAINING options has all of them, so a preset that the command line gave is
+ * refused. */
 bool options_set(Options *o, const char *name, const char *text, OptionSource source, Error *e);
 
 /* What another option of the command line means for this one: as if it had been given, too. */

@@ -170,6 +170,18 @@ START_TEST(a_model_option_cannot_change_in_a_run)
     done(&c);
 }
 
+/* A new run may take another's model, and a preset for the rest. */
+START_TEST(a_run_that_goes_on_takes_no_preset)
+{
+    Call c;
+    call(&c, "train --preset tiny");
+    ck_assert(options_set(&c.options, "dim", "64", FROM_RUN, &c.error));
+    ck_assert(!options_set(&c.options, "batch", "8", FROM_RUN, &c.error));
+    ck_assert_str_eq(c.error.text, "--preset tiny: a run keeps the options that it was made with, and a preset is for "
+                                   "a new run; leave it out");
+    done(&c);
+}
+
 START_TEST(a_run_with_bad_values_is_refused)
 {
     Call c;
@@ -306,7 +318,7 @@ static bool whole_life(const char *line, Error *e)
 START_TEST(any_failed_allocation_is_an_error_and_leaks_nothing)
 {
     char line[1200];
-    snprintf(line, sizeof line, "%s", with_lines("data = one\nlr = 0.5\n", "--preset big --data two --data three"));
+    snprintf(line, sizeof line, "%s", with_lines("data = one\nlr = 0.5\npreset = big\n", "--data two --data three"));
     uint64_t n = 1;
     for (;; n++) {
         Error e = {""};
@@ -338,6 +350,7 @@ static const Test tests[] = {
     TEST(a_run_beats_the_config_file_and_gives_way_to_training_options),
     TEST(what_comes_to_mean_the_same_is_no_change),
     TEST(a_model_option_cannot_change_in_a_run),
+    TEST(a_run_that_goes_on_takes_no_preset),
     TEST(a_run_with_bad_values_is_refused),
     TEST(a_lower_source_never_overwrites_a_higher_one),
     TEST(commands_may_have_options_of_one_name),
