@@ -54,6 +54,8 @@ bool option_unknown(const Options *o, const char *name, size_t length, unsigned 
         if (no && row->kind == OPTION_YES_NO)
             nearest_try(&negated, row->name);
     }
+    if (negated.name && !*dashes) /* a file's line, where no option is negated */
+        return fail(e, "unknown option %s; did you mean `%s = no`?", word.text, negated.name);
     if (!near.name && negated.name)
         return fail(e, "unknown option %s%s; did you mean %sno-%s?", dashes, word.text, dashes, negated.name);
     if (near.name)

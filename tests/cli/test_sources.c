@@ -102,6 +102,8 @@ START_TEST(a_bad_line_is_named_with_file_and_line)
     config_refused("\xef\xbb\xbf {\"dim\": 3}",
                    " starts with '{'; a configuration file consists of lines `name = value`");
     config_refused("bias = perhaps", "1: bias 'perhaps': must be yes or no");
+    config_refused("no-bias = yes", "1: unknown option no-bias; did you mean `bias = no`?");
+    config_refused("no-bais = yes", "1: unknown option no-bais; did you mean `bias = no`?");
 }
 
 START_TEST(a_bad_line_is_refused_even_where_the_command_line_wins)
