@@ -80,10 +80,11 @@ static Quoted allowed(const Option *row)
     if (!is_number(row))
         return q;
     const char *what = row->kind == OPTION_SIZE ? "a whole number" : "a number such as 0.25 or 3e-4";
+    const char *least = row->kind == OPTION_SIZE ? ", at least 0" : "";
     Range range;
     range_read(&range, row->allowed);
     if (!row->allowed)
-        snprintf(q.text, sizeof q.text, "%s", what);
+        snprintf(q.text, sizeof q.text, "%s%s", what, least);
     else if (range.high < HUGE_VAL)
         snprintf(q.text, sizeof q.text, "%s in %s", what, row->allowed);
     else
@@ -106,8 +107,10 @@ static bool real_read(double *real, const char *text)
     if (!*text || text[strspn(text, "0123456789+-.eE")]) /* neither spaces, hexadecimal, inf nor nan */
         return false;
     char *end;
+    errno = 0;
     *real = strtod(text, &end);
-    return end != text && *end == 0 && isfinite(*real);
+    const bool vanished = errno == ERANGE && !(*real < 0) && !(*real > 0); /* and 0 often means something of its own */
+    return end != text && *end == 0 && isfinite(*real) && !vanished;
 }
 
 static bool yes_read(bool *yes, const char *text)
