@@ -94,6 +94,16 @@ static bool forget_lost_best(Loop *l, Error *e)
     return true;
 }
 
+/* Whether the files of a checkpoint are no longer what was saved, which is worth saying: an older one may serve. */
+static bool is_damaged(const Run *run, uint64_t step)
+{
+    char *folder = run_checkpoint_path(run, step);
+    Error why = {""};
+    const bool damaged = folder && !sums_match_all(folder, &why) && strstr(why.text, "damaged");
+    memory_free(folder);
+    return damaged;
+}
+
 bool loop_resume(Loop *l, Error *e)
 {
     uint64_t step;
@@ -104,8 +114,8 @@ bool loop_resume(Loop *l, Error *e)
         return fail(e, "the run %s has no complete checkpoint to continue from%s%s", l->run->path,
                     l->damaged.text[0] ? ": " : "", l->damaged.text);
     if (!checkpoint_load(l->run, l->trainer, step, &l->note, &l->at, e))
-        return fail(e, "%s; if that checkpoint is damaged, remove it: --resume then continues from an earlier one",
-                    e->text);
+        return is_damaged(l->run, step) &&
+               fail(e, "%s; or remove that damaged checkpoint: --resume then continues from an earlier one", e->text);
     if (!forget_lost_best(l, e))
         return false;
     ranks_any(false); /* all have read it before one removes what is too old */

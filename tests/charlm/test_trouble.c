@@ -146,9 +146,19 @@ START_TEST(a_damaged_state_is_named)
     replace(run, name, "\"step\": \"21\"", "\"step\": \"-1\"");
     refused(1, "'step' is -1", "train --resume %s", run);
     replace(run, name, "\"step\": \"-1\"", "\"stop\": \"20\"");
-    refused(1, "'step' is missing", "train --resume %s", run);
+    refused(1, "'step' is missing; or remove that damaged checkpoint", "train --resume %s", run);
     replace(run, name, "\"stop\": \"20\"", "\"step\": \"20\"");
     works("train --resume %s -q", run);
+}
+
+/* What is wrong is what was asked for: nobody is to remove the checkpoint. */
+START_TEST(a_whole_checkpoint_is_not_blamed)
+{
+    const char *run = trained();
+    Said s = command("train --resume %s --optimizer muon", run);
+    ck_assert_int_eq(s.status, 1);
+    ck_assert_msg(strstr(s.err, "give --optimizer adam\n"), "%s", s.err);
+    said_free(&s);
 }
 
 START_TEST(a_damaged_configuration_or_mark_is_named)
@@ -265,6 +275,7 @@ static const Test tests[] = {TEST(a_disk_that_is_full_at_once_costs_nothing),
                              TEST(a_damaged_checkpoint_is_named_and_an_older_one_serves),
                              TEST(weights_too_large_to_compute_with_give_no_answer),
                              TEST(a_damaged_state_is_named),
+                             TEST(a_whole_checkpoint_is_not_blamed),
                              TEST(a_damaged_configuration_or_mark_is_named),
                              TEST(stored_options_that_do_not_fit_are_named_with_their_file),
                              TEST(a_run_that_cannot_be_written_is_still_read),
