@@ -195,6 +195,27 @@ static void sort_names(const Source *from, const Parameters *p, Buffer *names)
     }
 }
 
+/* Nothing fits: because of a shape, if the file has a tensor of a parameter's name, or else because of the names. */
+static bool none_matches(const Source *from, const Parameters *p, Error *e)
+{
+    const size_t count = safetensors_count(from->file);
+    for (size_t i = 0; i < p->count; i++) {
+        const Parameter *one = p->list[i];
+        const SafeTensor *t = one->role == ROLE_CONSTANT ? NULL : find_parameter(from, one->name);
+        if (t)
+            return fail(e,
+                        "%s: none of its %zu tensors matches the model by name and shape; its %s has shape [%s], the "
+                        "model's [%s]: give the model the sizes of that one, such as --dim",
+                        from->path, count, one->name, shape_text(t->shape, t->rank).text,
+                        shape_text(one->shape, (size_t)one->rank).text);
+    }
+    return fail(e,
+                "%s: none of its %zu tensors matches the model by name and shape; it has %.80s, and the model %s: "
+                "--map OLD=NEW renames them",
+                from->path, count, count ? safetensors_at(from->file, 0)->name : "nothing",
+                p->count ? p->list[0]->name : "nothing");
+}
+
 static bool compare_names(const Source *from, const Parameters *p, Error *e)
 {
     static const char *const kinds[PART_KINDS] = {"read", "of another shape, not read", "not in the file", "left over"};
@@ -216,13 +237,7 @@ static bool compare_names(const Source *from, const Parameters *p, Error *e)
                          p->list[i]->name);
     if (failed || part->report.failed)
         return fail(e, "out of memory for the tensors of %s", from->path);
-    return part->count[PART_MATCHED] ||
-           fail(e,
-                "%s: none of its %zu tensors matches the model by name and shape; it has %.80s, and the model %s: "
-                "--map OLD=NEW renames them",
-                from->path, safetensors_count(from->file),
-                safetensors_count(from->file) ? safetensors_at(from->file, 0)->name : "nothing",
-                p->count ? p->list[0]->name : "nothing");
+    return part->count[PART_MATCHED] || none_matches(from, p, e);
 }
 
 /* --- options --- */

@@ -287,6 +287,28 @@ START_TEST(what_fits_is_read_and_the_rest_is_told)
     ck_assert_uint_eq(memory_in_use(), 0);
 }
 
+/* Names are right there, so renaming would not help. */
+START_TEST(where_only_shapes_differ_two_of_them_are_told)
+{
+    Error e;
+    TinyRun r;
+    Made m;
+    WeightsPart part = {.map = NULL};
+    tiny_run_open(&r, run_path(), &tiny_standard, &no_loop);
+    make(&m, &r);
+    for (size_t i = 0; i < m.count; i++)
+        m.tensors[i].rank = 1, m.tensors[i].shape[0] = 3;
+    const Parameter *first = r.tiny.parameters.list[0];
+    char words[200];
+    snprintf(words, sizeof words, "its %s has shape [3], the model's [%zu,%zu]: give", first->name, first->shape[0],
+             first->shape[1]);
+    ck_assert(!read_part(&m, &r, &part, "{}", "{}", &e));
+    ck_assert_msg(strstr(e.text, words) && !strstr(e.text, "--map"), "%s", e.text);
+    buffer_free(&part.report);
+    memory_free(m.zeros);
+    tiny_run_close(&r);
+}
+
 START_TEST(a_part_that_would_mean_something_else_is_refused)
 {
     static const struct {
@@ -541,6 +563,7 @@ static const Test tests[] = {TEST(what_was_saved_comes_back_to_the_bit),
                              TEST(what_is_not_what_was_saved_is_refused),
                              TEST(weights_of_another_architecture_are_refused_though_their_shapes_fit),
                              TEST(what_fits_is_read_and_the_rest_is_told),
+                             TEST(where_only_shapes_differ_two_of_them_are_told),
                              TEST(a_part_that_would_mean_something_else_is_refused),
                              TEST(numbers_in_bf16_come_back_with_the_weights),
                              TEST(a_state_that_lacks_something_is_refused),
