@@ -126,6 +126,8 @@ void versus_print(const Versus *v)
         printf(": no text tells the two apart\n");
     else if (isnan(v->p))
         printf(": too few texts for a test\n");
+    else if (v->p < 0.0001) /* "0.0000" would say that it cannot be chance */
+        printf(" (%+.4f to %+.4f), p < 0.0001\n  %s\n", v->low, v->high, v->test);
     else
         printf(" (%+.4f to %+.4f), p = %.4f\n  %s\n", v->low, v->high, v->p, v->test);
 }

@@ -467,6 +467,9 @@ START_TEST(two_runs_are_compared_on_the_same_stretches)
     s = must("eval --run %s --against %s --bytes 300", a, b);
     ck_assert_msg(strstr(s.out, ": too few texts for a test\n"), "%s", s.out);
     said_free(&s);
+    s = must("eval --run %s --against %s --bytes 30000 --split train", a, trained_as("--steps 1"));
+    ck_assert_msg(strstr(s.out, "), p < 0.0001\n"), "%s", s.out);
+    said_free(&s);
     refused(2, "leave out --json", "eval --run %s --each --json", a);
     refused(2, "leave out --against", "eval --run %s --each --against %s", a, b);
     each_lines_free(&of_a);
