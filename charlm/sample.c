@@ -7,6 +7,7 @@
 #include "base/size.h"
 #include "base/utf8.h"
 #include "core/run/json.h"
+#include "core/text/archive.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -59,7 +60,7 @@ static bool find_prompt(Charlm *c, Buffer *prompt, Error *e)
     if (c->options->prompt_file) {
         char *bytes;
         size_t size;
-        if (!file_read_any(c->options->prompt_file, &bytes, &size, e))
+        if (!text_is_plain(c->options->prompt_file, e) || !file_read_any(c->options->prompt_file, &bytes, &size, e))
             return false;
         buffer_add(prompt, bytes, size);
         memory_free(bytes);

@@ -9,6 +9,7 @@
 #include "core/plot/picture.h"
 #include "core/run/json.h"
 #include "core/session/session.h"
+#include "core/text/archive.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,7 +56,7 @@ bool inspect_text(App *a, const InspectOptions *v, Buffer *text, Error *e)
         return fail(e,
                     v->text ? "--text and --text-file exclude each other: give only one" : "--text TEXT is missing") ||
                app_misused(a);
-    if (v->text_file && !file_read_any(v->text_file, &bytes, &size, e))
+    if (v->text_file && (!text_is_plain(v->text_file, e) || !file_read_any(v->text_file, &bytes, &size, e)))
         return false;
     if (bytes && size && bytes[size - 1] == '\n')
         size--;
