@@ -278,7 +278,10 @@ static bool show(App *a, Inspection *l, Error *e)
     if (l->options->describe)
         return describe(a, l, e);
     if (!is_drawn(a))
-        return true;
+        return l->table.size || l->options->npy || l->options->html || a->options->json ||
+               fail(e, "nothing was asked for: give --out FILE to draw (-: in the terminal), --html FILE, --npy FILE, "
+                       "--describe or --json") ||
+               app_misused(a);
     return l->options->rollout ? draw_rollout(a, l, e) : draw_heads(a, l, e);
 }
 
@@ -291,11 +294,6 @@ static bool say(App *a, Inspection *l, Error *e)
         return fail(e, "out of memory for descriptions of heads");
     if (!a->options->json) {
         fputs(l->table.size ? l->table.text : "", stdout);
-        if (!l->table.size && !is_drawn(a) && !l->options->npy && !l->options->html && !a->options->quiet)
-            fprintf(stderr,
-                    "%s: nothing was asked for: give --out FILE to draw (-: in the terminal), --html FILE, --npy FILE, "
-                    "--describe or --json\n",
-                    a->kind->name);
         return true;
     }
     if (l->options->npy && !(npy = npy_path(l, l->shown, e)))

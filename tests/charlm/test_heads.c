@@ -234,6 +234,7 @@ START_TEST(what_cannot_be_is_one_line)
     refused(2, "text is empty", "heads --run %s --text-file %s/text", run, folder);
     refused(1, "nowhere", "heads --run %s --text-file %s/nowhere", run, folder);
     refused(2, "exclude each other", "heads --run %s --text a --text-file %s/text", run, folder);
+    refused(2, "nothing was asked for: give --out FILE", "heads --run %s --text abc -q", run);
     write_in(folder, "packed", "\x1f\x8b\x08 and so on", 13);
     refused(1, "packed is packed (gzip): unpack it first", "heads --run %s --text-file %s/packed", run, folder);
     refused(2, "the layers of blocks are 0 to 1", "heads --run %s --text a --layer 2", run);

@@ -293,7 +293,7 @@ START_TEST(one_without_a_head_gives_vectors_and_begins_others)
     refused(2, "has no logits to predict with: --vectors FILE.npy", "predict --run %s the_house", run);
     refused(1, "such a run has nothing to learn", "train --resume %s --steps 3", run);
     refused(2, "such a run has nothing to learn", "train --objective vectors --steps 3");
-    works("heads --run %s --text the_house", run);
+    works("heads --run %s --text the_house --describe", run);
     works("info --run %s", run);
 }
 
