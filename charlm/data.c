@@ -145,13 +145,18 @@ Part part_head(Part p, const Tokenizer *t, size_t bytes)
 
 static const char *unit_of(Part part) { return part.ids ? "tokens" : "bytes"; }
 
-bool part_suits(Part part, const char *name, size_t context, Error *e)
+/* What to call it: by the name that it was given by. */
+static const char *name_of(const Text *t) { return t->path ? t->path : "the built-in text"; }
+
+bool text_part_suits(const Text *t, Split split, size_t context, Error *e)
 {
+    const Part part = text_part(t, split);
     return part.size > context ||
-           fail(e,
-                "the data's %s part has %zu %s; a context of %zu needs at least %zu. Give more data or a smaller "
-                "--context",
-                name, part.size, unit_of(part), context, context + 1);
+           fail(
+               e,
+               "%s: its %s part has %zu %s; a context of %zu needs at least %zu. Give more data or a smaller --context",
+               name_of(t), split == SPLIT_TRAIN ? "training" : "validation", part.size, unit_of(part), context,
+               context + 1);
 }
 
 bool part_to_score(Part *part, Text *t, const Tokenizer *tokenizer, const CharlmOptions *v, Error *e)
@@ -165,9 +170,9 @@ bool part_to_score(Part *part, Text *t, const Tokenizer *tokenizer, const Charlm
         return fail(e, "--bytes %zu: the first token that would be scored is longer; give more, or 0 for all",
                     v->bytes);
     const bool whole = split == SPLIT_ALL;
-    return part->size > 1 ||
-           fail(e, "the data%s%s%s has %zu %s; scoring needs at least 2, because the first is not scored",
-                whole ? "" : "'s ", whole ? "" : split_name(split), whole ? "" : " part", part->size, unit_of(*part));
+    return part->size > 1 || fail(e, "%s%s%s%s has %zu %s; scoring needs at least 2, because the first is not scored",
+                                  name_of(t), whole ? "" : ": its ", whole ? "" : split_name(split),
+                                  whole ? "" : " part", part->size, unit_of(*part));
 }
 
 /* The tokens before a window that begins at `from`. */

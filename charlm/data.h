@@ -48,8 +48,9 @@ size_t part_bytes(const Part *p, const Tokenizer *t, size_t first, size_t count)
 /* Tokens of the part that have at most `bytes` bytes after the first token, which is not scored. */
 Part part_head(Part p, const Tokenizer *t, size_t bytes);
 
-/* False, with the numbers, when a part cannot fill one window of `context` tokens and the token after it. */
-bool part_suits(Part part, const char *name, size_t context, Error *e);
+/* False, with the numbers, when the training or the validation part cannot fill one window of `context` tokens and the
+ * token after it. */
+bool text_part_suits(const Text *t, Split split, size_t context, Error *e);
 
 /* The first --bytes of --split, as tokens; false where there is nothing to score. */
 bool part_to_score(Part *part, Text *t, const Tokenizer *tokenizer, const CharlmOptions *v, Error *e);

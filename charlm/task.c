@@ -219,8 +219,8 @@ static bool open_all(App *a, Error *e)
         !text_tokenize(&c->text, SPLIT_VALID, &c->tokenizer, e))
         return false;
     Part valid = text_part(&c->text, SPLIT_VALID);
-    if (!part_suits(text_part(&c->text, SPLIT_TRAIN), "training", model_window(&c->model), e) ||
-        !part_suits(valid, "validation", 1, e))
+    if (!text_part_suits(&c->text, SPLIT_TRAIN, model_window(&c->model), e) ||
+        !text_part_suits(&c->text, SPLIT_VALID, 1, e))
         return false;
     a->data.scored = SPLIT_VALID;
     if (c->options->eval_bytes) {

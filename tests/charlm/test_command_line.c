@@ -217,6 +217,8 @@ START_TEST(failed_work_exits_with_1_and_one_line)
     refused(1, "nowhere", "sample --run %s --prompt-file %s/nowhere", run, run);
     write_in(run, "packed", "PK\003\004 and so on", 14);
     refused(1, "packed is packed (zip): unpack it first", "sample --run %s --prompt-file %s/packed", run, run);
+    write_in(run, "short", "a line of text", 14);
+    refused(1, "short: its training part has 14 bytes; a context of", "train --run %s/new --data %s/short", run, run);
     refused(1, "safetensors", "sample --run %s --weights %s/config.json", run, run);
     refused(1, "not empty: it holds a run", "train --run %s", run);
     refused(1, "--weights nowhere: there is no such file", "train --run %s/new --weights nowhere", run);

@@ -410,7 +410,7 @@ START_TEST(another_text_than_the_runs_can_be_scored)
     write_in(folder, "zeros", zeros, 2);
     ck_assert(scored(words, run) > 5);
     write_in(folder, "zeros", zeros, 1);
-    refused(1, "has 1 bytes", "eval --run %s %s", run, words);
+    refused(1, "zeros has 1 bytes", "eval --run %s %s", run, words);
     refused(1, "/no/such/x.npy", "eval --run %s --dump-logits /no/such/x.npy", run);
     refused(2, "give only one", "sample --run %s --prompt a --prompt-file /no/such", run);
 }
