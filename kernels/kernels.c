@@ -83,7 +83,8 @@ static void not_found(const char *device, NumberType type, bool known, Error *e)
     }
     const char *list = there.size && !there.failed ? there.text : "less";
     if (known)
-        fail(e, "device %s does not support %s; it supports %s", device, number_type_name(type), list);
+        fail(e, "device %s does not support %s%s; it supports %s", device, number_type_name(type),
+             type == NUMBER_F64 ? " (--device plain does)" : "", list);
     else
         fail(e, "there is no device '%s' in this build; it has %s", device, list);
     buffer_free(&there);

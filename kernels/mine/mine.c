@@ -53,7 +53,8 @@ const Kernels *mine_find(NumberType type, Error *e)
     static Kernels table;
     size_t (*fill)(Kernels *) = NULL;
     if (type != NUMBER_F32) {
-        fail(e, "device mine does not support %s; it supports f32", number_type_name(type));
+        fail(e, "device mine does not support %s%s; it supports f32", number_type_name(type),
+             type == NUMBER_F64 ? " (--device plain does)" : "");
         return NULL;
     }
     void *library = dlopen("./" PLACE, RTLD_NOW | RTLD_LOCAL);

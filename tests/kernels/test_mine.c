@@ -39,7 +39,7 @@ START_TEST(it_computes_in_f32_alone)
     ck_assert(!kernels_find("mine", NUMBER_BF16, &e));
     ck_assert_str_eq(e.text, "device mine does not support bf16; it supports f32");
     ck_assert(!kernels_find("mine", NUMBER_F64, &e));
-    ck_assert_str_eq(e.text, "device mine does not support f64; it supports f32");
+    ck_assert_str_eq(e.text, "device mine does not support f64 (--device plain does); it supports f32");
 }
 
 static const Test tests[] = {TEST(without_a_library_it_is_said_how_to_make_one), TEST(what_is_no_library_is_refused),
