@@ -121,11 +121,32 @@ START_TEST(a_run_is_what_was_saved_or_is_not)
     ck_assert_int_eq(
         fixture_run("for s in 00000003 00000017; do mkdir -p run/checkpoints/$s && cd run/checkpoints/$s &&\n"
                     "echo model $s >model.safetensors && echo state $s >state.safetensors &&\n"
-                    "sha256sum model.safetensors state.safetensors >SHA256SUMS && cd ../../.. || exit 1; done"),
+                    "sha256sum model.safetensors state.safetensors >SHA256SUMS && cd ../../.. || exit 1; done\n"
+                    "printf 'step\\tloss\\n3\\t5.5\\n17\\t\\n' >run/log.tsv\n"
+                    "echo '{\"program\": \"lm\", \"model\": {}, \"training\": {\"lr\": 1}}' >run/config.json"),
         0);
     expect_run(0, "run: nothing is wrong with it (a run; checkpoints: 2, sha256)", "data/check run");
     expect_run(0, "run: nothing is wrong with it",
                "cd run && echo a >codes && sha256sum codes >SHA256SUMS && cd .. && data/check run");
+    static const struct {
+        const char *make, *words; /* in the folder of the run */
+    } faults[] = {
+        {": >config.json", "config.json does not hold the options of a run"},
+        {"head -c 40 old.json >config.json", "config.json does not hold the options"},
+        {"printf '%s' \"$(cat old.json)\" | sed 's/}$//' >config.json", "config.json does not hold the options"},
+        {"rm config.json", "config.json is missing"},
+        {"rm log.tsv", "has no log.tsv"},
+        {": >log.tsv", "line 1 of log.tsv is not one of a log"},
+        {"head -c 3000 ../letters >log.tsv", "line 1 of log.tsv is not one of a log"},
+        {"{ cat old.tsv && cat ../letters; } >log.tsv", "line 4 of log.tsv is not one of a log"},
+    };
+    ck_assert_int_eq(fixture_run("cp run/config.json run/old.json && cp run/log.tsv run/old.tsv"), 0);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        ck_assert_int_eq(fixture_run("cd run && { %s; }", faults[i].make), 0);
+        expect_run(1, faults[i].words, "data/check run");
+        ck_assert_int_eq(fixture_run("cd run && cp old.json config.json && cp old.tsv log.tsv"), 0);
+    }
+    expect_run(0, "nothing is wrong", "printf 18 >>run/log.tsv; data/check run"); /* while it trains */
     expect_run(1, "run: is damaged: codes is not what was saved", "echo b >run/codes; data/check run");
     expect_run(1, "run: is damaged: codes is not what was saved", "rm run/codes; data/check run");
     expect_run(1, "00000017/state.safetensors is not what was saved",
