@@ -81,6 +81,8 @@ START_TEST(a_folder_may_have_it_under_its_own_name_or_a_homes)
                "sed -i.old s/l.gz/l.zip/ data/sets; rm -r data/letters\n"
                "data/fetch letters home");
     expect_nothing();
+    expect_run(1, "home holds none of: letters\n",
+               "sed -i.old s,nowhere/l.zip?download=1,nowhere/letters, data/sets; data/fetch letters home");
 }
 
 START_TEST(a_wrong_copy_makes_nothing)
@@ -224,6 +226,22 @@ START_TEST(homes_are_tried_until_one_has_it)
     server_stop(&s);
 }
 
+/* A machine without a network is told what it can do. */
+START_TEST(where_no_home_is_reached_a_copy_or_a_mirror_is_proposed)
+{
+    static const char words[] = "data/fetch letters FOLDER takes files that you have; ATTEND_MIRROR";
+    open_fixture("http://127.0.0.1:1/l.gz");
+    if (!only("where_no_home_is_reached_a_copy_or_a_mirror_is_proposed", _i))
+        return;
+    expect_run(1, words, "PATH=tools data/fetch letters");
+    ck_assert_msg(strstr(fixture_said(), words) > strstr(fixture_said(), "could not be fetched"), "%s", fixture_said());
+    Server s = server_start("home", (Faults){0});
+    expect_run(1, "could not be fetched", "ATTEND_MIRROR=http://127.0.0.1:%d/none PATH=tools data/fetch letters",
+               s.port);
+    ck_assert_msg(!strstr(fixture_said(), words), "%s", fixture_said());
+    server_stop(&s);
+}
+
 START_TEST(one_home_does_not_go_on_with_what_another_began)
 {
     char homes[100];
@@ -356,6 +374,7 @@ static const Test tests[] = {TEST_LOOP(a_copy_is_taken_whatever_packs_it_and_is_
                              TEST(two_at_once_take_turns),
                              TEST(a_full_disk_is_told),
                              TEST_LOOP(homes_are_tried_until_one_has_it, 2),
+                             TEST_LOOP(where_no_home_is_reached_a_copy_or_a_mirror_is_proposed, 2),
                              TEST_LOOP(one_home_does_not_go_on_with_what_another_began, 2),
                              TEST_LOOP(a_mirror_takes_the_place_of_the_homes, 2),
                              TEST_LOOP(a_download_that_was_interrupted_is_gone_on_with, 2),
