@@ -75,15 +75,16 @@ static void multiplies(Grade *g)
 static void turned_and_added(Grade *g)
 {
     float *a = grade_input(g, "a", 15, 6), *b = grade_input(g, "b", 10, 7), *c = grade_output(g, "c", 6);
-    double expected[6], over[6];
+    double expected[6], over[6], before[6];
     for (size_t i = 0; i < 6; i++) { /* c [3,2] = a^T b^T; a [5,3], b [2,5] */
-        c[i] = (float)i, over[i] = 0;
+        c[i] = (float)i, before[i] = (double)i, over[i] = 0;
         for (size_t l = 0; l < 5; l++)
             over[i] += 2 * (double)a[l * 3 + i / 2] * (double)b[i % 2 * 5 + l];
         expected[i] = (double)i + over[i];
     }
     mine_product(NULL, matrix(c, 2), true, transposed(matrix(a, 3)), transposed(matrix(b, 5)), 2, 1, 1, 3, 2, 5);
     const Suspect suspects[] = {{over, "with `add`, what is there stays, and the product is added to it"},
+                                {before, "nothing was written: is the function still empty?"},
                                 {NULL, NULL}};
     expect_numbers(
         g, "c", c, expected, 6, 2, 1e-5, suspects,

@@ -130,6 +130,8 @@ static void of_masked_rows(Grade *g)
     y[2 * COLUMNS] = NAN;
     y[3 * COLUMNS + WIDTH] = 5, expected[3 * COLUMNS + WIDTH] = 1;
     mine_softmax_forward(NULL, y, y, 4, COLUMNS);
+    expect(g, y[0] != 1, "nothing was written: is the function still empty?",
+           "y[0,0] is 1, as it was, and should be 0.5");
     expect(g, !isnan(y[COLUMNS]), "-infinity less -infinity is NaN: look for this row before exp, and write zeros",
            "softmax of nothing but -infinity is NaN, and should be zeros");
     expect(g, isnan(y[2 * COLUMNS]),
@@ -172,12 +174,14 @@ static void merges(Grade *g, const float *s, size_t first, size_t second)
     for (size_t c = 0; c < D; c++)
         y[c] = (double)whole.y[c], added[c] = (double)all.y[c] + (double)other.y[c];
     bool both = all.sum > 0 && other.sum > 0 && all.largest != other.largest;
-    float sum = all.sum + other.sum;
+    float sum = all.sum + other.sum, largest = all.largest, alone = all.sum;
     grade_seal(g);
     merge_parts(&all, &other, D);
+    const bool untouched = all.largest == largest && all.sum == alone;
     expect(g, other.largest == before.largest && other.sum == before.sum, "other is const", "other was changed");
-    expect(g, all.largest == whole.largest, "the larger one of the two", "largest is %g and should be %g",
-           (double)all.largest, (double)whole.largest);
+    expect(g, all.largest == whole.largest,
+           untouched ? "nothing was written: is the function still empty?" : "the larger one of the two",
+           "largest is %g and should be %g", (double)all.largest, (double)whole.largest);
     expect(g, !isnan(all.sum) && !isnan(all.y[0]),
            "-infinity less -infinity is NaN: an empty part has nothing to add, and is the first thing to ask for",
            "sum is %g and y[0] %g, and should be %g and %g", (double)all.sum, (double)all.y[0], expected_sum, y[0]);
