@@ -1,4 +1,5 @@
-# Tokens as points in a plane: a dot for each, and the names of those that there is room for.
+# Tokens as points in a plane: a dot for each, and the names of those that there is room for, each above its own dot,
+# which has its colour. In letters, a name stands where its dot would be.
 #
 #     gnuplot -c plots/embeddings.gp DATA.tsv OUT.png [SIZE [TERMINAL]]      OUT, SIZE, TERMINAL: see attend.gp
 #
@@ -26,7 +27,8 @@ unset grid
 set border 15 lc rgb "#888888" lw 0.5
 set zeroaxis lc rgb "#cccccc" dt 1
 set autoscale fix
-set offsets graph 0.06, graph 0.06, graph 0.04, graph 0.04
+set offsets graph 0.06, graph 0.06, graph 0.06, graph 0.04
+above = letters ? 0 : 0.55
 if (maps > 1) { set multiplot layout maps, 1 }
 # A range is never empty: gnuplot would say so.
 reach(k, f) = real(system(sprintf("LC_ALL=C awk -F'\t' 'NF == 3 { n++ } NF == 4 && n == %d { a = some++ && a < $%d ? a : $%d; b = some > 1 && b > $%d ? b : $%d } END { printf \"%%.9e\", b - a }' %s", k + 1, f, f, f, f, quoted(data))))
@@ -39,6 +41,7 @@ do for [k = 0:maps - 1] {
     set xlabel sprintf("first direction: %s %% of the variance", line_of(k, 2)) noenhanced
     set ylabel sprintf("second: %s %%", line_of(k, 3)) noenhanced
     plot data index k skip 1 using 1:($3 > 0 ? NaN : $2) with points pt 7 ps (letters ? 1 : 0.2) lc rgb "#b3b3b3", \
-         data index k skip 1 using 1:($3 > 0 ? $2 : NaN):4 with labels noenhanced font small tc rgb "#00456e"
+         data index k skip 1 using 1:($3 > 0 && !letters ? $2 : NaN) with points pt 7 ps 0.3 lc rgb "#00456e", \
+         data index k skip 1 using 1:($3 > 0 ? $2 : NaN):4 with labels noenhanced font small tc rgb "#00456e" offset 0, above
 }
 if (maps > 1) { unset multiplot }

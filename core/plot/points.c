@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of the picture's width and height: a letter, a line of text, and how many names there can be. */
-static const double letter = 0.0125, line = 0.03;
+/* Of the picture's width and height: a letter, a name and its dot below it, and how many names there can be. */
+static const double letter = 0.0125, line = 0.042;
 enum { NAMES = 400 };
 
 typedef struct Point {
