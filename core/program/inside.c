@@ -86,7 +86,7 @@ static bool add_biases(App *a, Drawing *d, Inside *in, size_t first, Error *e)
     const size_t reach = a->options->context + a->options->memory;
     const bool both = count > reach; /* keys ahead have biases, too */
     size_t layers = 0, row = 0;
-    char title[64];
+    char title[96];
     for (size_t i = first; i < p->count; i++)
         layers += is_bias(p, i, one->name);
     float *value = memory_get(layers * heads * count, sizeof *value);
@@ -98,10 +98,10 @@ static bool add_biases(App *a, Drawing *d, Inside *in, size_t first, Error *e)
             for (size_t h = 0; h < heads; h++, row++)
                 add_factors(value + row * count, in->value + h, count, heads);
         }
-    snprintf(title, sizeof title, "exp(bias of a distance), of the largest; %.*s", (int)strcspn(one->name, "."),
-             one->name);
+    snprintf(title, sizeof title, "%.*s: exp(bias of a distance), 1 at each head's largest",
+             (int)strcspn(one->name, "."), one->name);
     table_add(&d->data, &(Table){.title = title,
-                                 .rows_are = "head of layer 0, 1 ..",
+                                 .rows_are = "head, layer after layer",
                                  .columns_are = both ? "distance back (negative: ahead)" : "distance back",
                                  .value = value,
                                  .rows = layers * heads,

@@ -67,7 +67,9 @@ START_TEST(a_model_and_its_vocabulary_are_drawn)
         said_free(&s);
     }
     char *data = read_in(run, "pictures/positions.tsv", &size);
-    ck_assert_msg(strstr(data, "exp(bias of a distance)") && strstr(data, "\n0\t-11\t"), "%s", data);
+    ck_assert_msg(strstr(data, "exp(bias of a distance), 1 at each head's largest\thead, layer after layer\t") &&
+                      strstr(data, "\n0\t-11\t"),
+                  "%s", data);
     memory_free(data);
     data = read_in(run, "pictures/embeddings.tsv", &size);
     ck_assert_ptr_nonnull(strstr(data, "\t<unk>\n"));
