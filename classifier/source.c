@@ -18,7 +18,7 @@
 /* What a file is, by its name. Where there are several kinds, the first of them counts. */
 typedef enum Kind {
     IN_PART,  /* .../train/CLASS/FILE or .../test/CLASS/FILE */
-    TABLE,    /* train.csv, test.tsv; or the only file of the source */
+    TABLE,    /* train.csv, reviews_test.tsv; or the only file of the source */
     IN_CLASS, /* .../CLASS/FILE */
     PLAIN,    /* any file: texts without a label */
     UNSUP,    /* .../unsup/FILE, of the Large Movie Review Dataset: a text without a label, beside any others */
@@ -72,41 +72,91 @@ static bool ends_in(const char *name, const char *ending)
     return length > suffix && !strcasecmp(name + length - suffix, ending);
 }
 
-/* "reviews.csv", "reviews.tsv.gz" */
-static bool is_table(const char *name)
+/* How long the ending of "reviews.csv" or "reviews.tsv.gz" is; 0: it is not that of a table. */
+static size_t table_ending(const char *name)
 {
     static const char *const endings[] = {".csv", ".tsv", ".csv.gz", ".tsv.gz", ".csv.xz", ".tsv.xz"};
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
         if (ends_in(name, endings[i]))
-            return true;
-    return false;
+            return strlen(endings[i]);
+    return 0;
 }
+
+static bool is_table(const char *name) { return table_ending(name) > 0; }
 
 static bool is_alone(const Files *f, const char *name)
 {
     return !folder_above(name, 1).length && is(folder_above(f->path, 0), folder_above(name, 0).name);
 }
 
+/* What a folder or a table is for, where its name says so. */
+typedef enum Part { PART_UNNAMED, PART_TRAIN, PART_TEST, PART_VALID } Part;
+
+/* "test" is what "test", "Test", "20news-bydate-test" and "reviews_test" are called. */
+static bool is_called(Folder name, const char *word)
+{
+    const size_t size = strlen(word);
+    if (name.length < size || strncasecmp(name.name + name.length - size, word, size) != 0)
+        return false;
+    return name.length == size || strchr("-_.", name.name[name.length - size - 1]);
+}
+
+static Part part_of(Folder name)
+{
+    static const struct {
+        const char *word;
+        Part part;
+    } words[] = {{"train", PART_TRAIN},      {"test", PART_TEST},  {"valid", PART_VALID},
+                 {"validation", PART_VALID}, {"val", PART_VALID}, {"dev", PART_VALID}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (is_called(name, words[i].word))
+            return words[i].part;
+    return PART_UNNAMED;
+}
+
+static Part part_of_table(const char *name)
+{
+    Folder stem = folder_above(name, 0);
+    stem.length -= table_ending(name);
+    return part_of(stem);
+}
+
+static bool is_test_table(const Files *f, const char *name)
+{
+    return is_table(name) && !is_alone(f, name) && part_of_table(name) == PART_TEST;
+}
+
 /* Where no labels are wanted. */
-static Kind kind_without_label(const char *name)
+static Kind kind_without_label(const Files *f, const char *name)
 {
     if (is(folder_above(name, 1), "unsup"))
         return UNSUP;
-    return is(folder_above(name, 2), "test") || is(folder_above(name, 1), "test") ? NOTHING : PLAIN;
+    return part_of(folder_above(name, 2)) == PART_TEST || part_of(folder_above(name, 1)) == PART_TEST ||
+                   is_test_table(f, name)
+               ? NOTHING
+               : PLAIN;
+}
+
+/* Files that lie in it belong to no class. A class may well be called bullet_train. */
+static bool is_part(Folder folder)
+{
+    return (folder.length == 5 && !strncasecmp(folder.name, "train", 5)) ||
+           (folder.length == 4 && !strncasecmp(folder.name, "test", 4));
 }
 
 static Kind kind_of(const Files *f, const char *name)
 {
-    Folder class = folder_above(name, 1), part = folder_above(name, 2);
+    const Folder class = folder_above(name, 1);
+    const Part part = part_of(folder_above(name, 2));
     if (!strncmp(name, "__MACOSX/", 9))
         return NOTHING;
     if (!f->labels)
-        return kind_without_label(name);
-    if (is(part, "train") || is(part, "test"))
+        return kind_without_label(f, name);
+    if (part == PART_TRAIN || part == PART_TEST)
         return !is(class, "unsup") ? IN_PART : f->unlabelled ? UNSUP : NOTHING;
     if (ends_in(name, ".csv") || ends_in(name, ".tsv") || (is_alone(f, name) && (!f->unlabelled || is_table(name))))
         return TABLE;
-    if (class.length && !is(class, "train") && !is(class, "test"))
+    if (class.length && !is_part(class))
         return IN_CLASS;
     return f->unlabelled ? PLAIN : NOTHING;
 }
@@ -152,7 +202,7 @@ static bool add_file(Files *f, const File *file, Error *e)
                                 .size = file->size - mark,
                                 .label = file->kind == PLAIN || file->kind == UNSUP ? NULL : class.name,
                                 .label_size = class.length,
-                                .test = file->kind == IN_PART && is(folder_above(name, 2), "test")},
+                                .test = file->kind == IN_PART && part_of(folder_above(name, 2)) == PART_TEST},
                     e);
 }
 
@@ -169,12 +219,14 @@ static bool add_table(Files *f, const File *file, const CorpusOptions *o, Error 
     const char *name = f->bytes.text + file->name;
     const char *const columns[] = {o->text_column ? o->text_column : "text",
                                    o->label_column ? o->label_column : "label"};
-    bool row, test = !is_alone(f, name) && !strncmp(folder_above(name, 0).name, "test.", 5);
+    bool row, test = is_test_table(f, name);
     Csv csv;
     CsvField field[2] = {{0}};
     size_t found = f->labels && open_table(&csv, f, file, columns, 2, e) ? 2 : f->unlabelled ? 1 : 0;
     if (!found || (found == 1 && !open_table(&csv, f, file, columns, 1, e)))
         return false;
+    if (test && found == 1)
+        return true; /* what tests is not pretrained on */
     for (;;) {
         if (!csv_next(&csv, field, &row, e))
             return false;
@@ -249,6 +301,46 @@ static bool add_unlabelled(Files *f, const File *file, const CorpusOptions *o, E
     return is_alone(f, name) ? add_parts(f, file, e) : add_file(f, file, e);
 }
 
+/* --- parts --- */
+
+static Part part_of_file(const Files *f, const File *file)
+{
+    const char *name = f->bytes.text + file->name;
+    return file->kind == TABLE                               ? part_of_table(name)
+           : file->kind == IN_PART || file->kind == IN_CLASS ? part_of(folder_above(name, 2))
+                                                             : PART_UNNAMED;
+}
+
+static const char *first_of_part(const Files *f, size_t first, size_t end, Kind kind, Part part)
+{
+    for (size_t i = first; i < end; i++)
+        if (f->files[i].kind == kind && part_of_file(f, &f->files[i]) == part)
+            return f->bytes.text + f->files[i].name;
+    return NULL;
+}
+
+/* Texts that somebody has set aside are neither to be trained on nor to be ignored, and nobody would notice either. */
+static bool parts_suit(const Files *f, size_t first, size_t end, Error *e)
+{
+    size_t tables = 0;
+    for (size_t i = first; i < end; i++)
+        tables += f->files[i].kind == TABLE;
+    const char *valid = first_of_part(f, first, end, IN_CLASS, PART_VALID);
+    valid = valid ? valid : first_of_part(f, first, end, TABLE, PART_VALID);
+    if (valid && (tables > 1 || first_of_part(f, first, end, IN_PART, PART_TRAIN)))
+        return fail(e,
+                    "%s: %.200s is of a validation part, but classifier holds out its own from the training part: leave "
+                    "that part out, or merge it into train",
+                    f->path, valid);
+    const char *unnamed = first_of_part(f, first, end, TABLE, PART_UNNAMED);
+    const bool named = first_of_part(f, first, end, TABLE, PART_TRAIN) || first_of_part(f, first, end, TABLE, PART_TEST);
+    return tables < 2 || !unnamed || (f->unlabelled && !named) || /* one may pretrain on any tables */
+           fail(e,
+                "%s holds several tables, and %.200s is called neither train nor test: call them train.csv and "
+                "test.csv, or give one table as --data",
+                f->path, unnamed);
+}
+
 /* Files number `first` to `end` - 1, of one source: those of the best kind, and where they are wanted those without a
  * label. */
 static bool add_files(Files *f, size_t first, size_t end, const CorpusOptions *o, Error *e)
@@ -260,6 +352,8 @@ static bool add_files(Files *f, size_t first, size_t end, const CorpusOptions *o
     if (best == PLAIN) /* the data set's own texts are not among lists of where they came from */
         for (size_t i = first; i < end; i++)
             best = f->files[i].kind == UNSUP ? UNSUP : best;
+    if (best <= TABLE && !parts_suit(f, first, end, e))
+        return false;
     for (size_t i = first; i < end; i++) {
         const File *file = &f->files[i];
         if (file->kind != best && file->kind != UNSUP)

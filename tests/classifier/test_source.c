@@ -179,6 +179,101 @@ START_TEST(a_folder_may_hold_a_table_to_train_and_one_to_test)
     reviews_close(&r);
 }
 
+/* Of each part a text of each class; in folders, or in a table for each part. */
+static void make_parts(const char *train, const char *test)
+{
+    const char *const names[] = {train, test};
+    ck_assert(source_shell("rm -rf set"));
+    for (size_t i = 0; i < 2; i++) {
+        const bool table = strchr(names[i], '.') && strstr(names[i], "sv");
+        char path[100];
+        for (int k = 0; k < 2 && !table; k++) {
+            snprintf(path, sizeof path, "set/%s/%s/1", names[i], k ? "pos" : "neg");
+            source_print(path, "%s in %zu", k ? "good" : "bad", i);
+        }
+        snprintf(path, sizeof path, "set/%s", names[i]);
+        if (table)
+            source_print(path, "text,label\nbad in %zu,neg\ngood in %zu,pos\n", i, i);
+    }
+}
+
+START_TEST(parts_are_known_by_how_their_names_end)
+{
+    static const char *const names[][2] = {{"Train", "Test"},          {"TRAIN", "test"},
+                                           {"x-train", "x-test"},      {"x_train", "y_Test"},
+                                           {"x.train", "x.test"},      {"train.csv", "Test.csv"},
+                                           {"train.csv", "x_test.tsv"}, {"a.train.csv", "a.test.csv"},
+                                           {"x-Train.csv", "TEST.csv"}};
+    sources_open();
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        make_parts(names[i][0], names[i][1]);
+        Reviews r = source_open(&(ReviewsOptions){.path = "set", .final = true});
+        ck_assert_msg(reviews_part(&r, SPLIT_TRAIN)->count == 2 && reviews_part(&r, SPLIT_TEST)->count == 2, "%s, %s",
+                      names[i][0], names[i][1]);
+        ck_assert_str_eq(text_of(&r, SPLIT_TRAIN, 1), "good in 0 ");
+        reviews_close(&r);
+    }
+    ck_assert(source_shell("rm -rf set"));
+    source_print("set/bullet_train/1", "fast"); /* no part, but a class */
+    source_print("set/unit-test/1", "green");
+    Reviews r = source_open(&(ReviewsOptions){.path = "set", .final = true});
+    ck_assert(r.class_count == 2 && reviews_part(&r, SPLIT_TRAIN)->count == 2);
+    reviews_close(&r);
+}
+
+/* They would be trained on, or left out, and nobody would notice. */
+START_TEST(texts_that_others_have_set_aside_are_refused)
+{
+    static const char *const names[] = {"valid", "Validation", "x-val", "dev"};
+    sources_open();
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char path[60], words[100];
+        make_parts("train", "test");
+        snprintf(path, sizeof path, "set/%s/pos/2", names[i]);
+        source_print(path, "so");
+        snprintf(words, sizeof words, "set: %s/pos/2 is of a validation part", names[i]);
+        source_refused(&(ReviewsOptions){.path = "set"}, words);
+        make_parts("train.csv", "test.csv");
+        snprintf(path, sizeof path, "set/%s.csv", names[i]);
+        source_print(path, "text,label\nso,pos\n");
+        snprintf(words, sizeof words, "set: %s.csv is of a validation part", names[i]);
+        source_refused(&(ReviewsOptions){.path = "set"}, words);
+    }
+    make_parts("train.csv", "test.csv");
+    source_print("set/more.csv", "text,label\nso,pos\n");
+    source_refused(&(ReviewsOptions){.path = "set"},
+                   "set holds several tables, and more.csv is called neither train nor test");
+    source_refused(&(ReviewsOptions){.path = "set", .pretrain = true}, "more.csv is called neither");
+    ck_assert(source_shell("rm set/t*.csv && cp set/more.csv set/other.csv"));
+    source_refused(&(ReviewsOptions){.path = "set"}, "more.csv is called neither");
+    Reviews r = source_open(&(ReviewsOptions){.path = "set", .pretrain = true, .final = true});
+    ck_assert_uint_eq(reviews_part(&r, SPLIT_TRAIN)->count, 2);
+    reviews_close(&r);
+    ck_assert(source_shell("rm -r set"));
+    source_print("set/dev/1", "so"); /* a class */
+    source_print("set/ops/1", "lo");
+    r = source_open(&(ReviewsOptions){.path = "set", .final = true});
+    ck_assert_uint_eq(r.class_count, 2);
+    reviews_close(&r);
+}
+
+/* A table of texts without labels, beside others. */
+START_TEST(a_test_table_is_not_pretrained_on)
+{
+    sources_open();
+    source_print("set/train.csv", "text\ngood\n");
+    source_print("set/test.csv", "text\nsecret\n");
+    ReviewsOptions o = {.path = "set", .pretrain = true, .final = true};
+    Reviews r = source_open(&o);
+    ck_assert_uint_eq(reviews_part(&r, SPLIT_TRAIN)->count, 1);
+    reviews_close(&r);
+    o.path = NULL;
+    o.unlabelled = "set";
+    r = source_open(&o);
+    ck_assert_int_eq(vocabulary_find(&r.tokens.words, "secret", 6), UNKNOWN);
+    reviews_close(&r);
+}
+
 START_TEST(what_cannot_be_learnt_from_is_refused_in_one_line)
 {
     static const struct {
@@ -292,6 +387,9 @@ static const Test tests[] = {TEST(the_review_dataset_is_the_same_whatever_packs_
                              TEST(a_folder_for_each_class_may_have_any_number_of_them),
                              TEST(tables_are_read_by_the_names_of_their_columns),
                              TEST(a_folder_may_hold_a_table_to_train_and_one_to_test),
+                             TEST(parts_are_known_by_how_their_names_end),
+                             TEST(texts_that_others_have_set_aside_are_refused),
+                             TEST(a_test_table_is_not_pretrained_on),
                              TEST(what_cannot_be_learnt_from_is_refused_in_one_line),
                              TEST(a_label_that_training_does_not_know_is_refused_with_its_place),
                              TEST(labels_that_are_texts_are_noticed),
