@@ -3,7 +3,7 @@
  * A source is one of
  *   - the Large Movie Review Dataset as it is published, packed (.tar.gz, .tar.xz, .zip ...) or as a folder; of it,
  *     train/{pos,neg} and test/{pos,neg} are read, not unsup;
- *   - a folder (or an archive) for each class, with or without train/ and test/ above them;
+ *   - a folder (or an archive) for each class, with or without train/ and test/ above them; unsup is no class;
  *   - a table (.csv, .tsv) with a column of texts and one of labels, or train.csv and test.csv in a folder or archive;
  *     such names, and those of train/ and test/, may be in capitals and may end in -train, _train or .train instead;
  *   - none: the built-in reviews of builtin.h.

@@ -152,8 +152,10 @@ static Kind kind_of(const Files *f, const char *name)
         return NOTHING;
     if (!f->labels)
         return kind_without_label(f, name);
+    if (is(class, "unsup"))
+        return f->unlabelled ? UNSUP : NOTHING;
     if (part == PART_TRAIN || part == PART_TEST)
-        return !is(class, "unsup") ? IN_PART : f->unlabelled ? UNSUP : NOTHING;
+        return IN_PART;
     if (ends_in(name, ".csv") || ends_in(name, ".tsv") || (is_alone(f, name) && (!f->unlabelled || is_table(name))))
         return TABLE;
     if (class.length && !is_part(class))

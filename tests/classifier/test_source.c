@@ -179,6 +179,22 @@ START_TEST(a_folder_may_hold_a_table_to_train_and_one_to_test)
     reviews_close(&r);
 }
 
+START_TEST(texts_without_labels_are_no_class_wherever_they_are)
+{
+    sources_open();
+    source_print("set/neg/1", "bad");
+    source_print("set/pos/1", "good");
+    source_print("set/unsup/1", "secret");
+    ReviewsOptions o = {.path = "set", .final = true};
+    Reviews r = source_open(&o);
+    ck_assert(r.class_count == 2 && r.corpus.count == 2);
+    reviews_close(&r);
+    o.pretrain = true;
+    r = source_open(&o);
+    ck_assert(r.class_count == 2 && r.corpus.count == 3 && r.corpus.unlabelled == 1);
+    reviews_close(&r);
+}
+
 /* Of each part a text of each class; in folders, or in a table for each part. */
 static void make_parts(const char *train, const char *test)
 {
@@ -387,6 +403,7 @@ static const Test tests[] = {TEST(the_review_dataset_is_the_same_whatever_packs_
                              TEST(a_folder_for_each_class_may_have_any_number_of_them),
                              TEST(tables_are_read_by_the_names_of_their_columns),
                              TEST(a_folder_may_hold_a_table_to_train_and_one_to_test),
+                             TEST(texts_without_labels_are_no_class_wherever_they_are),
                              TEST(parts_are_known_by_how_their_names_end),
                              TEST(texts_that_others_have_set_aside_are_refused),
                              TEST(a_test_table_is_not_pretrained_on),
