@@ -31,6 +31,18 @@ static bool quoted_field(Csv *c, CsvField *field, Error *e)
                 c->path, c->ending);
 }
 
+/* Whether the quote at c->at opens a field in quotes. Tables with tabs are often written without any, and then one that
+ * a text begins with would take in the rows after it. */
+static bool opens_field(const Csv *c)
+{
+    if (c->separator != '\t')
+        return true;
+    for (const char *at = c->at + 1; at < c->end && *at != '\n'; at++)
+        if (*at == '"' && (++at == c->end || *at != '"'))
+            return true; /* closed on its line */
+    return false;
+}
+
 static void plain_field(Csv *c, CsvField *field)
 {
     field->text = c->at;
@@ -44,7 +56,7 @@ static void plain_field(Csv *c, CsvField *field)
 /* One field; *last: the row ends after it. */
 static bool read_field(Csv *c, CsvField *field, bool *last, Error *e)
 {
-    if (c->at < c->end && *c->at == '"') {
+    if (c->at < c->end && *c->at == '"' && opens_field(c)) {
         if (!quoted_field(c, field, e))
             return false;
     } else

@@ -60,6 +60,11 @@ static const struct {
     {"text,label\ngood,pos\n\"bad,neg\nmore,pos\n", "2[good|pos]some.csv, line 3: a quote is opened and never closed"},
     {"text,label\n\"a\nb\" c,neg\n",
      "some.csv, line 3: a field continues after its closing quote; write a quote inside a field twice"},
+    {"text\tlabel\na\t\"b\nc\td\ne\tf\"\n", "2[a|\"b]3[c|d]4[e|f\"]"},
+    {"text\tlabel\n\"a\"\"\tb\n\"c\"\"d\te\"\tf\n", "2[\"a\"\"|b]3[c\"d\te|f]"},
+    {"text\tlabel\r\n\"a\tb\"\t\"c\"\r\nd\t\"", "2[a\tb|c]3[d|\"]"},
+    {"text\tlabel\n\"a\" b\tc\n",
+     "some.csv, line 2: a field continues after its closing quote; write a quote inside a field twice"},
     {"\"text,label\n", "some.csv, line 1: a quote is opened and never closed"},
 };
 
