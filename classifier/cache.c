@@ -1,5 +1,6 @@
 /* See cache.h. The file: a Header; names of classes, each closed by a zero byte; letters of all words, likewise;
  * labels, lengths of texts, ids; a checksum of all that. Numbers are as this machine has them. */
+#define _XOPEN_SOURCE 700 /* realpath */
 #include "classifier/cache.h"
 
 #include "base/buffer.h"
@@ -36,10 +37,18 @@ static bool no_file_is_read(void *context, const char *name)
     if (!path)
         list->failed = true;
     else if (!stat(path, &s))
-        buffer_print(list, "%s %jd %jd.%09ld\n", name, (intmax_t)s.st_size, (intmax_t)s.st_mtim.tv_sec,
-                     s.st_mtim.tv_nsec);
+        buffer_print(list, "%s %jd %ju %jd.%09ld %jd.%09ld\n", name, (intmax_t)s.st_size, (uintmax_t)s.st_ino,
+                     (intmax_t)s.st_mtim.tv_sec, s.st_mtim.tv_nsec, (intmax_t)s.st_ctim.tv_sec, s.st_ctim.tv_nsec);
     memory_free(path);
     return false;
+}
+
+/* Files of the same names, lengths and times are others in another folder. */
+static void add_place(Buffer *list, const char *folder)
+{
+    char *real = realpath(folder, NULL);
+    buffer_print(list, "%s\n", real ? real : folder);
+    free(real);
 }
 
 static bool fingerprint(const char *path, Sha256 *sum, Error *e)
@@ -47,6 +56,7 @@ static bool fingerprint(const char *path, Sha256 *sum, Error *e)
     if (folder_exists(path)) {
         Buffer list = {0};
         const void *context[] = {path, &list};
+        add_place(&list, path);
         bool done = entries_read(path, &(Entries){no_file_is_read, NULL, context}, e) &&
                     (!list.failed || memory_error(e, path, list.size, 1));
         if (done)

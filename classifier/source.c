@@ -192,6 +192,17 @@ static bool add_text(Files *f, const Labelled *text, Error *e)
     return true;
 }
 
+/* A file by itself may be anything that lies in a folder; a zero byte in one line of a table is replaced like any other
+ * that is no text. */
+static bool is_text(const Files *f, const File *file, Error *e)
+{
+    const char *name = f->bytes.text + file->name, *text = f->bytes.text + file->text;
+    if (file->size >= 2 && (!memcmp(text, "\xFF\xFE", 2) || !memcmp(text, "\xFE\xFF", 2)))
+        return fail(e, "%s: %.200s is in UTF-16: convert it to UTF-8", f->path, name);
+    return file->kind == TABLE || is_table(name) || !memchr(text, 0, file->size) ||
+           fail(e, "%s: %.200s has zero bytes in it, so it is no text: remove it", f->path, name);
+}
+
 static bool add_file(Files *f, const File *file, Error *e)
 {
     const char *name = f->bytes.text + file->name;
@@ -360,6 +371,8 @@ static bool add_files(Files *f, size_t first, size_t end, const CorpusOptions *o
         const File *file = &f->files[i];
         if (file->kind != best && file->kind != UNSUP)
             continue;
+        if (!is_text(f, file, e))
+            return false;
         if (!(file->kind == TABLE   ? add_table(f, file, o, e)
               : file->kind == PLAIN ? add_unlabelled(f, file, o, e)
                                     : add_file(f, file, e)))

@@ -116,7 +116,7 @@ START_TEST(without_labels_the_name_says_what_a_file_is)
     expect(&o, CACHE_READ);
 }
 
-START_TEST(a_folder_counts_by_names_lengths_and_times)
+START_TEST(a_folder_counts_by_its_place_and_what_is_said_of_its_files)
 {
     sources_open();
     make_table("set/train.csv", "once");
@@ -128,10 +128,18 @@ START_TEST(a_folder_counts_by_names_lengths_and_times)
     expect(&o, CACHE_WRITTEN);
     ck_assert(source_shell("touch -t 200001010000 set/test.csv"));
     expect(&o, CACHE_WRITTEN);
-    ck_assert(source_shell("chmod a-r set/train.csv")); /* root may read it all the same */
-    Reviews r = source_open(&o);
-    ck_assert_int_eq(r.cached, CACHE_READ);
-    reviews_close(&r);
+    source_print("set/test.csv", "text,label\nw3 w4,pos\n"); /* as long, and as old */
+    ck_assert(source_shell("touch -t 200001010000 set/test.csv"));
+    expect(&o, CACHE_WRITTEN);
+    ck_assert(source_shell("mkdir other && cp -p set/train.csv other && echo text,label >other/test.csv && "
+                           "echo w5 w6,pos >>other/test.csv && touch -t 200001010000 other/test.csv"));
+    o.path = "other";
+    expect(&o, CACHE_WRITTEN);
+    ck_assert(source_shell("mv set old && mv other set")); /* the same files in another place */
+    o.path = "set";
+    expect(&o, CACHE_WRITTEN);
+    o.path = "./set/../set/"; /* by another name */
+    expect(&o, CACHE_READ);
 }
 
 START_TEST(a_damaged_cache_is_made_anew)
@@ -233,7 +241,7 @@ START_TEST(short_texts_and_pipes_have_none)
 
 static const Test tests[] = {TEST(the_second_start_reads_what_the_first_prepared),
                              TEST(another_source_or_column_has_another),
-                             TEST(a_folder_counts_by_names_lengths_and_times),
+                             TEST(a_folder_counts_by_its_place_and_what_is_said_of_its_files),
                              TEST(without_labels_the_name_says_what_a_file_is),
                              TEST(a_damaged_cache_is_made_anew),
                              TEST(neither_links_nor_pipes_are_a_cache),

@@ -366,12 +366,37 @@ START_TEST(a_class_may_be_called_as_an_unknown_word_is)
 START_TEST(bytes_that_are_no_text_are_replaced)
 {
     sources_open();
-    source_write("set/a/1", "good\xFF\xC3(\0film", 12);
+    source_write("set/a/1", "good\xFF\xC3(film", 11);
     source_write("set/b/2", "\x80\x81", 2);
     source_write("set/b/3", "", 0);
     Reviews r = source_open(&(ReviewsOptions){.path = "set", .final = true});
     ck_assert_str_eq(text_of(&r, SPLIT_TRAIN, 0), "good \xEF\xBF\xBD\xEF\xBF\xBD ( film ");
     ck_assert_str_eq(text_of(&r, SPLIT_TRAIN, 2), "<unk> ");
+    reviews_close(&r);
+}
+
+START_TEST(files_that_are_no_texts_are_refused_by_name)
+{
+    static const struct {
+        const char *path, *bytes, *words;
+        size_t size;
+    } files[] = {{"set/a/Thumbs.db", "go\0od", "set: a/Thumbs.db has zero bytes in it, so it is no text", 5},
+                 {"set/a/x", "\xFF\xFEg\0o\0", "set: a/x is in UTF-16: convert it to UTF-8", 6},
+                 {"set/a/y", "\xFE\xFF\0g\0o", "set: a/y is in UTF-16", 6},
+                 {"set/train.csv", "\xFF\xFEt\0,\0", "set: train.csv is in UTF-16", 6},
+                 {"set/train/a/z", "\0", "set: train/a/z has zero bytes", 1},
+                 {"set/unsup/z", "\0", "set: unsup/z has zero bytes", 1}};
+    sources_open();
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        ck_assert(source_shell("rm -rf set"));
+        source_print("set/a/1", "good");
+        source_print("set/b/1", "bad");
+        source_write(files[i].path, files[i].bytes, files[i].size);
+        source_refused(&(ReviewsOptions){.path = "set", .pretrain = i == 5}, files[i].words);
+    }
+    source_write("a.csv", "text,label\ngo\0od,pos\nbad,neg\n", 31);
+    Reviews r = source_open(&(ReviewsOptions){.path = "a.csv", .final = true});
+    ck_assert_str_eq(text_of(&r, SPLIT_TRAIN, 0), "go od ");
     reviews_close(&r);
 }
 
@@ -412,6 +437,7 @@ static const Test tests[] = {TEST(the_review_dataset_is_the_same_whatever_packs_
                              TEST(labels_that_are_texts_are_noticed),
                              TEST(a_class_may_be_called_as_an_unknown_word_is),
                              TEST(bytes_that_are_no_text_are_replaced),
+                             TEST(files_that_are_no_texts_are_refused_by_name),
                              TEST(each_failed_allocation_is_an_error)};
 
 int main(int argc, char **argv)
