@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "base/units.h"
 #include "core/run/json.h"
+#include "core/run/run.h"
 #include "core/text/archive.h"
 #include "encdec/cutting.h"
 
@@ -229,11 +230,21 @@ static bool print_json(const Vocab *v, Error *e)
     return json_print_members(&b, e);
 }
 
+/* A run's codes.bpe is what its ids mean: other codes in its place would make the run unreadable. */
+static bool may_write(const Vocab *v, Error *e)
+{
+    const char *folder = v->c->options->out;
+    return !folder || !run_is_there(folder) ||
+           fail(e, "--out %s holds a run, whose codes must stay as they are: give another folder", folder);
+}
+
 static bool learn(Vocab *v, Error *e)
 {
     const size_t threads = v->c->options->threads ? v->c->options->threads : processors_allowed();
     if (!choose_options(v, e))
         return app_misused(&v->c->app);
+    if (!may_write(v, e))
+        return false;
     if (!read_texts(v, e) || (threads > 1 && !pool_open(&v->pool, threads, false, e)) ||
         !subwords_learn(&v->subwords, &v->options, v->texts, v->count, v->pool, &v->seen, e) ||
         !cover(&v->valid, &v->subwords, v->pool, v->sentences.side[SPLIT_VALID], e) || !write_files(v, e))

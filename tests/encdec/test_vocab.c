@@ -174,6 +174,26 @@ START_TEST(a_run_learns_the_same_codes)
     memory_free(two);
 }
 
+/* Its codes say what its ids mean. */
+START_TEST(the_files_of_a_run_are_not_written_over)
+{
+    static const char *const types[] = {"--type bpe --merges 3", "--type words --size 9"};
+    const char *out = own_folder();
+    size_t size, other;
+    works("train --run %s/run --preset minute --minutes 0 --steps 1 --dim 8 --heads 1 --depth 1 --ff 8 --type bpe "
+          "--merges 50 -q",
+          out);
+    char run[700];
+    snprintf(run, sizeof run, "%s/run", out);
+    char *before = read_in(run, "codes.bpe", &size);
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        refused(1, "holds a run", "vocab %s --out %s " FIXTURE("text"), types[i], run);
+    char *after = read_in(run, "codes.bpe", &other), *words = read_in(run, "words.txt", &other);
+    ck_assert(before && after && !words && !strcmp(before, after));
+    memory_free(before);
+    memory_free(after);
+}
+
 START_TEST(moses_needs_to_know_the_language_of_a_file)
 {
     const char *out = own_folder();
@@ -212,6 +232,7 @@ int main(int argc, char **argv)
                                  TEST_LOOP(long_texts_are_cut_as_short_ones, 4),
                                  TEST(what_is_learnt_is_as_large_as_said),
                                  TEST(a_run_learns_the_same_codes),
+                                 TEST(the_files_of_a_run_are_not_written_over),
                                  TEST(moses_needs_to_know_the_language_of_a_file),
                                  TEST(what_cannot_be_learnt_or_cut_is_refused)};
     command_program("encdec");
