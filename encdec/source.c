@@ -473,8 +473,21 @@ static bool add_checksum(Sentences *s, Error *e)
     return done;
 }
 
+/* With one language for both sides each file would be its own translation, and a model would learn to copy. */
+static bool languages_differ(const SourceOptions *o, Error *e)
+{
+    const bool named = o->file[SPLIT_TRAIN][SOURCE] && o->file[SPLIT_TRAIN][TARGET] && !o->path;
+    return o->treebank || named || strcmp(o->language[SOURCE], o->language[TARGET]) ||
+           fail(e,
+                "--source and --target are both %s: each sentence would be its own translation. Name two languages, or "
+                "give files with --train-source and --train-target, without --data",
+                o->language[SOURCE]);
+}
+
 static bool read_all(Sentences *s, const SourceOptions *o, Error *e)
 {
+    if (!languages_differ(o, e))
+        return false;
     if (o->treebank && has_names(o))
         return fail(e, "--trees reads its parts from --data: leave out --train-source and what is like it");
     if (o->treebank ? !sentences_of_trees(s, o, e)

@@ -408,6 +408,29 @@ START_TEST(what_is_no_source_is_refused)
     refuse(&o, "never");
 }
 
+START_TEST(one_language_for_both_sides_is_refused_but_where_files_are_named)
+{
+    folder_now = test_folder();
+    put("set/train.en", english);
+    put("set/train.de", german);
+    put("pairs.tsv", "en\tde\na dog\tein Hund\n");
+    static const char *const places[] = {"set", "pairs.tsv", NULL};
+    SourceOptions o;
+    for (size_t i = 0; i < 3; i++) {
+        o = source_at(places[i]);
+        o.language[SOURCE] = o.language[TARGET] = i == 1 ? "de" : "en";
+        refuse(&o, i == 1 ? "--source and --target are both de" : "--source and --target are both en");
+    }
+    o.file[SPLIT_TRAIN][SOURCE] = at("set/train.en");
+    refuse(&o, "are both en");
+    o.file[SPLIT_TRAIN][TARGET] = at("set/train.de");
+    Sentences s = opened(&o);
+    expect_four(&s, SPLIT_TRAIN);
+    sentences_close(&s);
+    o.path = at("set"); /* whose other parts would be copies */
+    refuse(&o, "without --data");
+}
+
 START_TEST(half_a_file_is_refused)
 {
     folder_now = test_folder();
@@ -506,6 +529,7 @@ int main(int argc, char **argv)
                                  TEST(another_seed_holds_out_others),
                                  TEST(unequal_counts_are_refused_with_the_line_where_one_ends),
                                  TEST(what_is_no_source_is_refused),
+                                 TEST(one_language_for_both_sides_is_refused_but_where_files_are_named),
                                  TEST(half_a_file_is_refused),
                                  TEST(built_in_sentences_are_english_and_german_in_either_order),
                                  TEST(built_in_german_agrees_and_ends_clauses_in_verbs),
