@@ -106,7 +106,7 @@ static Part part_of(Folder name)
     static const struct {
         const char *word;
         Part part;
-    } words[] = {{"train", PART_TRAIN},      {"test", PART_TEST},  {"valid", PART_VALID},
+    } words[] = {{"train", PART_TRAIN},      {"test", PART_TEST}, {"valid", PART_VALID},
                  {"validation", PART_VALID}, {"val", PART_VALID}, {"dev", PART_VALID}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (is_called(name, words[i].word))
@@ -137,7 +137,7 @@ static Kind kind_without_label(const Files *f, const char *name)
                : PLAIN;
 }
 
-/* Files that lie in it belong to no class. A class may well be called bullet_train. */
+/* A file directly in such a folder has no class. A class may well be called bullet_train. */
 static bool is_part(Folder folder)
 {
     return (folder.length == 5 && !strncasecmp(folder.name, "train", 5)) ||
@@ -192,7 +192,7 @@ static bool add_text(Files *f, const Labelled *text, Error *e)
     return true;
 }
 
-/* A file by itself may be anything that lies in a folder; a zero byte in one line of a table is replaced like any other
+/* A file of a folder may be anything; a zero byte in one line of a table is replaced like any other
  * that is no text. */
 static bool is_text(const Files *f, const File *file, Error *e)
 {
@@ -341,12 +341,14 @@ static bool parts_suit(const Files *f, size_t first, size_t end, Error *e)
     const char *valid = first_of_part(f, first, end, IN_CLASS, PART_VALID);
     valid = valid ? valid : first_of_part(f, first, end, TABLE, PART_VALID);
     if (valid && (tables > 1 || first_of_part(f, first, end, IN_PART, PART_TRAIN)))
-        return fail(e,
-                    "%s: %.200s is of a validation part, but classifier holds out its own from the training part: leave "
-                    "that part out, or merge it into train",
-                    f->path, valid);
+        return fail(
+            e,
+            "%s: %.200s is of a validation part, but classifier holds out its own from the training part: leave "
+            "that part out, or merge it into train",
+            f->path, valid);
     const char *unnamed = first_of_part(f, first, end, TABLE, PART_UNNAMED);
-    const bool named = first_of_part(f, first, end, TABLE, PART_TRAIN) || first_of_part(f, first, end, TABLE, PART_TEST);
+    const bool named = first_of_part(f, first, end, TABLE, PART_TRAIN) ||
+                       first_of_part(f, first, end, TABLE, PART_TEST);
     return tables < 2 || !unnamed || (f->unlabelled && !named) || /* one may pretrain on any tables */
            fail(e,
                 "%s holds several tables, and %.200s is called neither train nor test: call them train.csv and "

@@ -43,8 +43,8 @@ static bool read_lines(Lines *l, const char *path, Error *e)
 typedef struct Chosen {
     const SourceOptions *options;
     Sentences *s;
-    char name[SPLITS][SIDES_USED][NAME]; /* empty: none */
-    bool table;                          /* something in it may be one */
+    char name[SPLITS][SIDES_USED][NAME];  /* empty: none */
+    char rival[SPLITS][SIDES_USED][NAME]; /* another in as few folders; empty: none */
 } Chosen;
 
 /* The length of a name without what says that it is packed. */
@@ -81,7 +81,17 @@ static Split part_of(const char *stem, size_t length)
     return length >= 4 && !memcmp(stem, "test", 4) ? SPLIT_TEST : SPLITS;
 }
 
-/* Of several files of a part, the first by name. */
+/* In how many folders of the source a file is. */
+static size_t depth_of(const char *name)
+{
+    size_t depth = 0;
+    for (const char *at = name; *at; at++)
+        depth += *at == '/' && !(at == name + 1 && *name == '.');
+    return depth;
+}
+
+/* Of several files of a part the one in the fewest folders: old/train.en is not train.en. Of several in as many the first
+ * by name, and the last one that is not it is remembered. */
 static void consider(Chosen *c, const char *name, size_t side)
 {
     const char *base = path_name(name);
@@ -89,9 +99,15 @@ static void consider(Chosen *c, const char *name, size_t side)
     Split part = length ? part_of(base, length) : SPLITS;
     if (part == SPLITS || strlen(name) >= NAME || (part == SPLIT_TEST && !c->options->test))
         return;
-    char *chosen = c->name[part][side];
-    if (!*chosen || strcmp(name, chosen) < 0)
-        snprintf(chosen, NAME, "%s", name);
+    char *chosen = c->name[part][side], *rival = c->rival[part][side];
+    const size_t depth = depth_of(name), least = *chosen ? depth_of(chosen) : SIZE_MAX;
+    if (depth > least || !strcmp(name, chosen))
+        return;
+    const bool first = depth < least || strcmp(name, chosen) < 0;
+    const char *other = depth < least ? "" : first ? chosen : name;
+    memcpy(rival, other, strlen(other) + 1);
+    if (first)
+        memcpy(chosen, name, strlen(name) + 1);
 }
 
 static bool choose_by_name(void *context, const char *name)
@@ -143,6 +159,14 @@ static bool read_chosen(const Chosen *c, Error *e)
     return true;
 }
 
+/* A folder may have several test sets, and the first is taken; of what is learned from there is one. */
+static bool is_clear(const Chosen *c, Split part, size_t side, Error *e)
+{
+    return part == SPLIT_TEST || !*c->rival[part][side] ||
+           fail(e, "%s holds %s and %s: say which one is meant with --%s-source and --%s-target", c->options->path,
+                c->name[part][side], c->rival[part][side], split_name(part), split_name(part));
+}
+
 /* Both sides of a part or none, and of the same name in the same folder. */
 static bool sides_match(const Chosen *c, Split part, Error *e)
 {
@@ -152,10 +176,26 @@ static bool sides_match(const Chosen *c, Split part, Error *e)
     if (!*source || !*target)
         return fail(e, "%s holds %s, but not its counterpart, a file of the same name that ends in .%s",
                     c->options->path, *source ? source : target, c->options->language[*source ? TARGET : SOURCE]);
+    if (!is_clear(c, part, SOURCE, e) || !is_clear(c, part, TARGET, e))
+        return false;
     const size_t length = stem_length(source, c->options->language[SOURCE]);
     return (length == stem_length(target, c->options->language[TARGET]) && !memcmp(source, target, length)) ||
            fail(e, "%s holds %s and %s, whose names differ; give the files with --%s-source and --%s-target",
                 c->options->path, source, target, split_name(part), split_name(part));
+}
+
+/* Files that the command line names come instead of those of a part: which these are doesn't matter then. */
+static bool choose(Chosen *c, bool *chosen, Error *e)
+{
+    for (size_t part = 0; part < SPLITS; part++) {
+        const char *const *named = c->options->file[part];
+        *chosen |= *c->name[part][SOURCE] && *c->name[part][TARGET];
+        if (named[SOURCE] && named[TARGET])
+            *c->name[part][SOURCE] = *c->name[part][TARGET] = 0;
+        else if (!sides_match(c, (Split)part, e))
+            return false;
+    }
+    return true;
 }
 
 /* --- a table --- */
@@ -321,11 +361,7 @@ static bool read_path(Sentences *s, const SourceOptions *o, Error *e)
         memory_free(c);
         return read_prefix(s, o, e);
     }
-    done = entries_read(o->path, &(Entries){choose_by_name, NULL, c}, e);
-    for (size_t part = 0; done && part < SPLITS; part++) {
-        done = sides_match(c, (Split)part, e);
-        chosen |= *c->name[part][SOURCE] != 0;
-    }
+    done = entries_read(o->path, &(Entries){choose_by_name, NULL, c}, e) && choose(c, &chosen, e);
     if (done && chosen)
         done = read_chosen(c, e);
     else if (done && folder)

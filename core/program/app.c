@@ -235,23 +235,38 @@ char *app_pictures(const char *run, Error *e)
     return folder;
 }
 
-/* A picture's data take the place of those of an earlier one, not of a log or table from which pictures are drawn. */
+/* Whether a file is one that this command reads, or a run's or a sweep's own table. */
 static bool is_source(const App *a, const char *path)
 {
+    static const char *const tables[] = {"log.tsv", "sweep.tsv", "vocabulary.tsv", "target.tsv"};
     const Options *o = a->command_line;
-    bool is = !strcmp(path_name(path), "log.tsv") || !strcmp(path_name(path), "sweep.tsv");
+    bool is = false;
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        is = is || (!strcmp(path_name(path), tables[i]) && file_exists(path));
     for (size_t i = 0; !is && i < o->argument_count; i++)
         is = is_same_file(path, o->arguments[i]);
+    for (size_t i = 0; !is && i < o->count; i++) {
+        const char *const *value = o->states[i].value;
+        is = o->states[i].row->kind == OPTION_PATH && strcmp(o->states[i].row->name, "out") != 0 && *value &&
+             is_same_file(path, *value);
+    }
     return is;
+}
+
+/* A picture and its data take the place of earlier ones, and of nothing else that is known here. */
+static bool spares_sources(const App *a, const Picture *p, Error *e)
+{
+    if (is_source(a, p->data))
+        return fail(e, "the picture's data would overwrite %s: choose another --out", p->data);
+    return !p->out || !is_source(a, p->out) || fail(e, "the picture would overwrite %s: choose another --out", p->out);
 }
 
 bool app_draw(const App *a, const Picture *picture, const Buffer *data, Error *e)
 {
     Buffer said = {0};
     bool fine = (!data->failed || fail(e, "out of memory for the data of a picture")) &&
-                (!is_source(a, picture->data) ||
-                 fail(e, "the picture's data would overwrite %s: choose another --out", picture->data)) &&
-                file_write_through(picture->data, data->text, data->size, e) && picture_draw(picture, &said, e);
+                spares_sources(a, picture, e) && file_write_through(picture->data, data->text, data->size, e) &&
+                picture_draw(picture, &said, e);
     if (fine && said.size && !a->options->quiet)
         fprintf(stderr, "%s: gnuplot says: %s", a->kind->name, said.text);
     buffer_free(&said);

@@ -43,5 +43,7 @@ bool given_suits(const Options *options, const SharedOptions *o, Error *e)
         return fail(e, "--qk-norm-kind cosine is a score of its own: leave out --score");
     if (o->ngrams == 1 && options_given(options, "ngrams"))
         return fail(e, "--ngrams 1: a single token has its own vector; give 0, or at least 2");
+    if (o->steps && o->epochs && options_given(options, "steps") && options_given(options, "epochs"))
+        return fail(e, "--steps and --epochs both say how long to train: give one of them");
     return rate_suits(options, o, e) && optimizer_suits(options, o, e);
 }

@@ -73,6 +73,19 @@ static bool open_new(App *a, Error *e)
            setup_fix(a->command_line, a->options, a->parameters, &a->task, a->kind->epoch(a), e);
 }
 
+/* A schedule ends where the run's first steps did: steps that were added since are trained at its last rate. */
+static void warn_of_schedule(const App *a, const Loop *l)
+{
+    const Schedule *s = &l->options.schedule;
+    const bool falls = s->kind == SCHEDULE_LINEAR || s->kind == SCHEDULE_COSINE || s->kind == SCHEDULE_WSD;
+    if (falls && s->decay_steps && s->decay_steps < l->options.steps && l->at.step < l->options.steps)
+        fprintf(
+            stderr,
+            "%s: the learning rate falls until step %zu and stays at %.2g from there on, because the run's schedule "
+            "ends there; --decay-steps 0 lets it fall until step %llu\n",
+            a->kind->name, s->decay_steps, schedule_rate(s, s->decay_steps, -1), (unsigned long long)l->options.steps);
+}
+
 /* From the newest whole checkpoint. */
 static bool go_on(Training *t, Error *e)
 {
@@ -84,6 +97,7 @@ static bool go_on(Training *t, Error *e)
     if (l->damaged.text[0])
         fprintf(stderr, "%s: continuing from step %llu, because %s\n", t->a->kind->name, (unsigned long long)l->at.step,
                 l->damaged.text);
+    warn_of_schedule(t->a, l);
     return true;
 }
 

@@ -70,6 +70,24 @@ START_TEST(a_run_keeps_the_instructions_that_it_began_with)
     refused(1, "ATTEND_CPU=v77", "train --resume %s --steps 30", best);
 }
 
+START_TEST(steps_beyond_the_end_of_the_schedule_are_warned_of)
+{
+    static const char *const falling[] = {"cosine", "linear", "wsd", "constant", "rsqrt"};
+    for (size_t i = 0; i < sizeof falling / sizeof *falling; i++) {
+        const char *run = fresh_path(falling[i]);
+        works("train --run %s " TINY " -q --steps 4 --schedule %s", run, falling[i]);
+        Said s = must("train --resume %s --steps 6 --quiet", run);
+        const bool warned = strstr(s.err, "falls until step 4 and stays at");
+        ck_assert_msg(warned == (i < 3), "%s: %s", falling[i], s.err);
+        said_free(&s);
+        if (i)
+            continue;
+        s = must("train --resume %s --steps 8 --decay-steps 0", run);
+        ck_assert_msg(!strstr(s.err, "stays at"), "%s", s.err);
+        said_free(&s);
+    }
+}
+
 static void append(const char *run, const char *name, const char *line)
 {
     char *path = path_join(run, name);
@@ -348,7 +366,7 @@ START_TEST(a_best_checkpoint_that_is_lost_is_replaced)
 START_TEST(steps_in_place_of_epochs_are_told_and_kept)
 {
     const char *run = fresh_path("run");
-    works("train --run %s " SHORT " --steps 400 --epochs 1 -q", run);
+    works("train --run %s " SHORT " --epochs 1 -q", run);
     Said s = must("train --resume %s --steps 400 --dry-run", run);
     ck_assert_msg(strstr(s.err, "epochs 1 -> 0"), "%s", s.err);
     said_free(&s);
@@ -520,6 +538,7 @@ START_TEST(groups_of_tensors_are_the_runs_own)
 static const Test tests[] = {TEST_LOOP(what_is_beside_a_window_needs_no_state_to_go_on, 2),
                              TEST(twice_n_steps_are_n_steps_and_n_more),
                              TEST(a_run_keeps_the_instructions_that_it_began_with),
+                             TEST(steps_beyond_the_end_of_the_schedule_are_warned_of),
                              TEST(what_comes_after_the_checkpoint_is_dropped),
                              TEST(what_a_killed_beginning_left_is_not_checked),
                              TEST_SLOW(a_run_killed_again_and_again_is_the_run_that_was_not, 180),

@@ -312,6 +312,8 @@ START_TEST(what_cannot_be_drawn_is_said_in_a_line)
     const char *kept = trained("k", "");
     size_t size;
     refused(1, "would overwrite", "plot --run %s --out %s/log.svg", kept, kept);
+    refused(1, "the picture's data would overwrite", "plot --data %s/log.tsv --what lengths --out %s/log.svg", kept,
+            kept);
     char *log = read_in(kept, "log.tsv", &size);
     ck_assert(!strncmp(log, "step\t", 5));
     memory_free(log);

@@ -89,6 +89,7 @@ START_TEST(options_that_would_do_nothing_are_refused)
                  {"--bias-free leaves no bias", "--bias --bias-free"},
                  {"leave out --score", "--qk-norm --qk-norm-kind cosine --score dot"},
                  {"--ngrams 1", "--ngrams 1"},
+                 {"--steps and --epochs both say how long to train", "--epochs 2"},
                  {NULL, "--schedule wsd --lr-end 0.1 --decay-steps 9"},
                  {NULL, "--schedule plateau --lr-patience 2 --eval-every 5"},
                  {NULL, "--optimizer muon --momentum 0.9 --newton-schulz 3 --betas 0.9,0.99 --epsilon 1e-6"},

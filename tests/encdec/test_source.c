@@ -187,6 +187,53 @@ START_TEST(a_folder_has_parts_by_name)
     ck_assert_uint_eq(memory_in_use(), 0);
 }
 
+/* A folder beside them may hold an older version of them, or other files. */
+START_TEST(of_several_files_that_in_the_fewest_folders_is_taken)
+{
+    folder_now = test_folder();
+    put("set/train.en", english);
+    put("set/train.de", german);
+    put("set/old/train.en", "x");
+    put("set/old/train.de", "y");
+    put("set/a/b/test.en", "deep");
+    put("set/a/b/test.de", "tief");
+    put("set/z/test.en", "shallow");
+    put("set/z/test.de", "flach");
+    put("set/z/test_2.en", "second");
+    put("set/z/test_2.de", "zweite");
+    SourceOptions o = source_at("set");
+    Sentences s = opened(&o);
+    expect_four(&s, SPLIT_TRAIN);
+    expect_line(&s, SPLIT_TEST, SOURCE, 0, "shallow");
+    sentences_close(&s);
+    if (text_reads_archives()) {
+        ck_assert(shell("tar cf it.tar -C set old a z ./train.en ./train.de"));
+        o = source_at("it.tar");
+        s = opened(&o);
+        expect_four(&s, SPLIT_TRAIN);
+        sentences_close(&s);
+    }
+}
+
+START_TEST(several_files_in_as_many_folders_are_refused_unless_they_are_named)
+{
+    folder_now = test_folder();
+    static const char *const names[] = {"train.en", "train.de", "val.en", "val.de", "dev.en", "dev.de"};
+    for (size_t i = 0; i < 6; i++) {
+        char name[40];
+        snprintf(name, sizeof name, "set/%s", names[i]);
+        put(name, i % 2 ? german : english);
+    }
+    SourceOptions o = source_at("set");
+    refuse(&o, "holds dev.en and val.en: say which one is meant with --valid-source and --valid-target");
+    o.file[SPLIT_VALID][SOURCE] = at("set/val.en");
+    refuse(&o, "say which one");
+    o.file[SPLIT_VALID][TARGET] = at("set/val.de");
+    Sentences s = opened(&o);
+    expect_four(&s, SPLIT_VALID);
+    sentences_close(&s);
+}
+
 START_TEST(however_they_are_packed_they_are_the_same)
 {
     folder_now = test_folder();
@@ -392,7 +439,8 @@ START_TEST(what_is_no_source_is_refused)
     put("two/de-en/train.en", "x");
     put("two/de-en/train.de", "y");
     o = source_at("two");
-    refuse(&o, "holds cs-en/train.en and de-en/train.de, whose names differ; give the files with --train-source");
+    refuse(&o,
+           "holds cs-en/train.en and de-en/train.en: say which one is meant with --train-source and --train-target");
     put("pairs.tsv", "one\teins\ntwo\n");
     o = source_at("pairs.tsv");
     refuse(&o, "pairs.tsv, line 2 has no tab");
@@ -519,6 +567,8 @@ int main(int argc, char **argv)
                                  TEST(lines_end_in_lf_or_crlf_and_the_last_may_not),
                                  TEST(words_stand_between_white_space),
                                  TEST(a_folder_has_parts_by_name),
+                                 TEST(of_several_files_that_in_the_fewest_folders_is_taken),
+                                 TEST(several_files_in_as_many_folders_are_refused_unless_they_are_named),
                                  TEST_LOOP(however_they_are_packed_they_are_the_same, 4),
                                  TEST(a_prefix_is_a_training_part),
                                  TEST(files_by_name_come_before_others),
