@@ -250,6 +250,7 @@ table: programs
 	@printf '%s\n' '' '$(BIN)/: $(or $(PROGRAMS),no program yet), for $(if $(filter any,$(ARCH)),any $(PROCESSOR),$(ARCH) ($(PROCESSOR)))'
 	@printf '  %-11s %s\n' compiler $(call quote,$(COMPILER))
 	@$(if $(PROGRAMS),printf '  %-11s %s$(comma) of %s\n' processor "$$($(BIN)/$(firstword $(PROGRAMS)) --version 2>/dev/null | sed 's/.*$(comma) //')" '$(LEVELS)')
+	@$(if $(PROGRAMS),$(BIN)/$(firstword $(PROGRAMS)) bench --steps 0 2>/dev/null | sed -n 's/^tuning: /  tuning      /p' | fold -s -w 100 | sed '2$(comma)$$s/^/              /')
 	@$(call row,oneDNN,ONEDNN,would add: fast matrix products on CPU (f32 and bf16))
 	@$(call row,libarchive,LIBARCHIVE,would add: reading .zip .gz .xz .tar.gz)
 	@$(call row,MPI,MPI,would add: several processes (mpirun))

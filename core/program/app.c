@@ -13,10 +13,12 @@
 #include "core/program/tuned.h"
 #include "core/text/archive.h"
 #include "kernels/cpu/level.h"
+#include "kernels/cpu/tuning.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 bool app_print(Buffer *text, Error *e)
@@ -92,6 +94,18 @@ static void tell(const char *program, const char *why)
     fprintf(stderr, "%s: %s\n", program, why);
 }
 
+/* --tuning is as if the environment said so, for other processes that this one starts as well. */
+static bool pin_tuning(const SharedOptions *o, Error *e)
+{
+    Tuning t = tuning_default;
+    Error why;
+    if (!o->tuning)
+        return true;
+    if (!tuning_parse(&t, o->tuning, &why))
+        return fail(e, "--tuning: %s", why.text);
+    return setenv("ATTEND_TUNING", o->tuning, 1) == 0 || fail(e, "out of memory for --tuning");
+}
+
 int app_main(App *a, const AppTables *tables, int argc, char **argv)
 {
     Program program = *a->kind->program;
@@ -108,7 +122,8 @@ int app_main(App *a, const AppTables *tables, int argc, char **argv)
     program.commands = tables->commands;
     program.command_count = tables->command_count;
     if (!options_open(options, &program, tables->options, tables->option_count, &e) ||
-        !options_parse(options, argc, argv, &e) || (a->options->wait && !parse_time(a->options->wait, &wait, &e))) {
+        !options_parse(options, argc, argv, &e) || !pin_tuning(a->options, &e) ||
+        (a->options->wait && !parse_time(a->options->wait, &wait, &e))) {
         tell(name, e.text);
         status = 2;
     } else if (!join(a, wait, &alone, &e)) {

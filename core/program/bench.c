@@ -52,10 +52,12 @@ static bool print_json(const App *a, const Bench *bench, double step, double tok
     return json_print_members(&b, e);
 }
 
+static bool is_on_cpu(const App *a) { return !strcmp(device_name(a->options->device), "cpu"); }
+
 static void print_tuning(const App *a)
 {
     Buffer text = {0};
-    if (strcmp(device_name(a->options->device), "cpu") != 0)
+    if (!is_on_cpu(a))
         return;
     tuning_text(&tuning_now, &text);
     printf("tuning: %s\n", text.failed ? "" : text.text);
@@ -124,9 +126,25 @@ static bool run_steps(const App *a, Bench *b, Error *e)
     return !a->options->profile || parts_of(&b->parts, &b->trainer, all, b->steps, e);
 }
 
+/* --steps 0: what this machine has chosen, and nothing else */
+static bool print_choices(const App *a, Error *e)
+{
+    Buffer b = {0};
+    if (!setup_device(a->command_line, a->options, e) || (is_on_cpu(a) && !tuning_ready(e)))
+        return false;
+    if (!a->options->json) {
+        print_tuning(a);
+        return true;
+    }
+    settings_add_choices(&b);
+    return json_print_members(&b, e);
+}
+
 bool app_bench(App *a, Error *e)
 {
-    const bool given = options_given(a->command_line, "steps") && a->options->steps;
+    const bool given = options_given(a->command_line, "steps");
+    if (given && !a->options->steps)
+        return print_choices(a, e);
     Bench b = {.steps = given ? a->options->steps : STEPS, .seconds = given ? INFINITY : SECONDS};
     b.times = memory_get(b.steps, sizeof *b.times);
     bool fine = b.times || memory_error(e, "the times of steps", b.steps, sizeof *b.times);

@@ -217,6 +217,7 @@ const Option shared_options[] = {
     {"find-lr", 0, OPTION_FLAG, OPTION_HERE, COMMAND_TRAIN, AT(find_lr), NULL, NULL, "make no run: raise the learning rate from 1e-7 to 10 over 200 steps (or --steps), and suggest one"},
     {"coordinates", 0, OPTION_TEXT, OPTION_HERE, COMMAND_TRAIN, AT(coordinates), NULL, "WIDTHS", "make no run: train models of several --dim, such as 32,64,128, for 5 steps (or --steps) with each --parametrization, and compare how much their activations change"},
     {"wait", 0, OPTION_TEXT, OPTION_HERE, RUN, AT(wait), NULL, "TIME", "of several processes (mpirun), how long one waits for another before it ends them all (default 10m)"},
+    {"tuning", 0, OPTION_TEXT, OPTION_HERE, RUN | BUILD | HEADS | SWEEP, AT(tuning), NULL, "WORDS", "choices not to be measured but taken as given, all or some of what `bench` prints after \"tuning:\", such as f32-short=own,chunk=512; instead of ATTEND_TUNING in the environment"},
     {"dump-logits", 0, OPTION_PATH, OPTION_HERE, COMMAND_EVAL, AT(dump_logits), NULL, "FILE.npy", "write the logits of all that is scored, and its targets as FILE.ids.npy"},
     {"skip-blocks", 0, OPTION_TEXT, OPTION_HERE, COMMAND_EVAL | COMMAND_WRITE | COMMAND_SCORE, AT(skip_blocks), NULL, "N,...", "leave out these blocks, counted from 0, of each stack; a model trained with --branch-dropout can do without some"},
     {"quiet", 'q', OPTION_FLAG, OPTION_HERE, ALL | TEND | OWN | APART | PLOT | HEADS | COMPARE | SWEEP | EXPORT, AT(quiet), NULL, NULL, "print no progress"},

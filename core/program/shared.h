@@ -53,7 +53,7 @@ typedef struct SharedOptions {
     int init, branch_init, schedule, optimizer, device, precision;
     bool recompute, shard;
     /* here */
-    const char *wait, *run, *resume, *weights, *preset, *config, *dump_logits, *coordinates;
+    const char *wait, *tuning, *run, *resume, *weights, *preset, *config, *dump_logits, *coordinates;
     bool dry_run, find_lr, quiet, json, profile;
     /* pictures */
     const char *out, *size, *terminal, *compare, *what;

@@ -64,8 +64,8 @@ enum { WORD = 64 };
 /* The next word of a text; false: there is none. One that is too long comes cut, and is no word that is known. */
 static bool next_word(const char **text, char word[WORD])
 {
-    *text += strspn(*text, " ");
-    const size_t size = strcspn(*text, " ");
+    *text += strspn(*text, " ,");
+    const size_t size = strcspn(*text, " ,");
     snprintf(word, WORD, "%.*s", size < WORD ? (int)size : WORD - 1, *text);
     *text += size;
     return size > 0;

@@ -1,7 +1,8 @@
 /* Choices that are measured on each processor: products by our own code or by oneDNN, and in bfloat16 by the instruction
  * for pairs or as floats. Block sizes follow the caches.
  *
- * A choice has a text, words of the form KEY=VALUE, which a run stores, because another choice rounds otherwise:
+ * A choice has a text, words of the form KEY=VALUE between spaces or commas, which a run stores, because another
+ * choice rounds otherwise:
  *
  *     f32-short, f32-long, f32-held      own or onednn: sums of up to 512 numbers and gradients of weights, longer sums,
  *                                        weights that do not change
@@ -10,8 +11,9 @@
  *     chunk=UNITS                        the longest piece of a sum (bits do not depend on it, nor on the next)
  *     panels=KIB                         packed panels that are used together
  *
- * ATTEND_TUNING in the environment pins some or all of them; its word `default` stands for what is best on the processor
- * that this was written on. Where nothing is pinned, what was stored is used, or a probe of less than 100 ms. */
+ * ATTEND_TUNING in the environment (--tuning sets it) pins some or all of them; the word `default` stands for what is
+ * best on the processor that this was written on. Where nothing is pinned, what was stored is used, or a probe of less
+ * than 100 ms. */
 #ifndef KERNELS_CPU_TUNING_H
 #define KERNELS_CPU_TUNING_H
 

@@ -212,6 +212,38 @@ START_TEST(bench_tells_programs_what_it_ran_with)
     json_free(j);
 }
 
+START_TEST(an_option_pins_before_the_environment)
+{
+    const char *run = fresh_path("run");
+    size_t size;
+    fresh_cache();
+    setenv("ATTEND_TUNING", "chunk=64", 1);
+    works("train --run %s " TINY " --steps 1 -q --tuning bf16-by=widening,chunk=128", run);
+    char *config = read_in(run, "config.json", &size);
+    ck_assert_msg(strstr(config, "bf16-by=widening chunk=128"), "%s", config);
+    memory_free(config);
+    Said s = must("train --resume %s --steps 2 -q --tuning chunk=256", run);
+    ck_assert_msg(strstr(s.err, "continues with") && strstr(s.err, "chunk=256"), "%s", s.err);
+    said_free(&s);
+    refused(2, "--tuning: 'chunk=63' is no choice", "eval --run %s --tuning bf16-by=dots,chunk=63", run);
+}
+
+START_TEST(bench_without_steps_prints_what_is_chosen)
+{
+    fresh_cache();
+    setenv("ATTEND_TUNING", ONE, 1);
+    Said s = must("bench --steps 0 --preset study");
+    ck_assert_msg(!strncmp(s.out, "tuning: ", 8) && strchr(s.out, '\n')[1] == 0, "%s", s.out);
+    ck_assert_ptr_nonnull(strstr(s.out, "bf16-by=widening chunk=64"));
+    said_free(&s);
+    Json *j = must_json("bench --steps 0 --preset study --json");
+    ck_assert_ptr_nonnull(strstr(json_get_text(j, "tuning"), "bf16-by=widening chunk=64"));
+    json_free(j);
+    s = must("bench --steps 0 --preset study --device plain");
+    ck_assert_str_eq(s.out, "");
+    said_free(&s);
+}
+
 int main(int argc, char **argv)
 {
     static const Test tests[] = {
@@ -222,6 +254,8 @@ int main(int argc, char **argv)
         TEST(a_run_goes_on_with_the_choices_that_it_began_with),
         TEST(what_the_environment_changes_on_resume_is_said),
         TEST(bench_tells_programs_what_it_ran_with),
+        TEST(an_option_pins_before_the_environment),
+        TEST(bench_without_steps_prints_what_is_chosen),
     };
     return suite_run("charlm/tuned", tests, sizeof tests / sizeof *tests, argc, argv);
 }

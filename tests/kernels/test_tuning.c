@@ -53,7 +53,7 @@ START_TEST(a_text_says_all_that_a_tuning_holds)
     tuning_text(&t, &text);
     ck_assert_str_eq(text.text, OTHER);
     ck_assert_uint_eq(tuning_named(text.text), TUNING_KINDS);
-    ck_assert(tuning_parse(&t, " default  panels=5 ", NULL));
+    ck_assert(tuning_parse(&t, " default, panels=5,", NULL));
     ck_assert(!t.widening && t.chunk == tuning_default.chunk && t.panels == 5 << 10);
     buffer_free(&text);
 }
@@ -76,7 +76,7 @@ START_TEST(a_text_that_says_something_else_is_refused_with_its_word_and_changes_
                                         "bf16-by=dot",
                                         "=own",
                                         "panels=1e3",
-                                        "f32-long=own,"};
+                                        "f32-long=own;"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         Tuning t = tuning_default;
         Error e;
