@@ -41,10 +41,11 @@ endif
 these: $(THESE)
 	@:
 
-levels: programs ## test the operations at each level of instructions that runs here, not only the best
+levels: programs $(OUT_BIN)/hunt ## test operations, and random networks, at each level of instructions that runs here
 	@for level in $(LEVELS); do case $$(ATTEND_CPU=$$level $(BIN)/charlm --version) in *" $$level instructions") \
-	     echo "$$level:"; \
-	     BACKEND=cpu ATTEND_CPU=$$level $(MAKE) --no-print-directory test only='$(or $(only),kernels nn/network)' || exit 1;; \
+	     echo "$$level:"; export BACKEND=cpu ATTEND_CPU=$$level; \
+	     $(MAKE) --no-print-directory test only='$(or $(only),kernels nn/network nn/parity)' && \
+	     $(OUT_BIN)/hunt $(or $(first),0) $(or $(seeds),200) 0 || exit 1;; \
 	 esac; done
 
 tests: programs $(foreach t,$(TESTS),$(call test_program,$t)) ## build all tests without running them
@@ -83,7 +84,7 @@ coverage-report:
 	@WRITE='$(WRITE)' tools/coverage.sh $(OUT)
 
 flips: ## make small mistakes in the operations and list those that no test notices: count=N only=FILE... seed=N WRITE=1
-	@$(MAKE) --no-print-directory run-flips MODE=release ARCH=native CFLAGS=-O1 CUDA=no BUILD='$(BUILD)/flips'
+	@$(MAKE) --no-print-directory run-flips MODE=release ARCH=$(if $(filter command line,$(origin ARCH)),$(ARCH),native) CFLAGS=-O1 CUDA=no BUILD='$(BUILD)/flips'
 run-flips: $(foreach t,$(wildcard $(addprefix tests/,$(addsuffix /test_*.c,kernels nn tensor train search emulator))),$(call test_program,$t))
 	@CC='$(CC)' FLAGS='$(ALL_CPPFLAGS) $(ALL_CFLAGS)' EXTRA='-DCPU_LEVEL=single -ffp-contract=fast' \
 	 CXX='$(if $(USE_CHECKED),$(CXX))' CXX_FLAGS='$(ALL_CPPFLAGS) $(CXXFLAGS) $(CHECKS)' \
