@@ -128,7 +128,7 @@ $(OUT_BIN)/bench-kernels: $(OUT)/tools/bench_kernels.o $(LIBRARY) $(OUT)/link
 instructions: ## compare instruction counts of kernels/cpu with tests/instructions.tsv; WRITE=1: write them
 	@if WRITE='$(WRITE)' tools/instructions.sh ready '$(COMPILER)'; then $(MAKE) --no-print-directory count-instructions; fi
 count-instructions: $(OUT_BIN)/instructions
-	@tools/instructions.sh $(if $(WRITE),write,check) '$(COMPILER)' $(OUT_BIN)/instructions
+	@MAKE='$(MAKE)' BUILD='$(BUILD)' tools/instructions.sh $(if $(WRITE),write,check) '$(COMPILER)' $(OUT_BIN)/instructions
 $(OUT_BIN)/instructions: $(OUT)/tools/instructions.o $(LIBRARY) $(OUT)/link
 	$(link)
 

@@ -1,15 +1,21 @@
-/* instructions --list | NAME: runs one operation of the cpu backend on a small shape, for tools/instructions.sh to count.
+/* instructions --list | [--count] NAME: runs one operation of the cpu backend on a small shape, for
+ * tools/instructions.sh to count; with --count it counts by itself, one instruction at a time.
  *
  * What is counted is `measured`, one call. Another call before it lets scratch memory grow. Numbers are such that their
  * bits are sensible as floats and as bfloat16. */
+#define _GNU_SOURCE /* of ptrace */
 #include "base/memory.h"
 #include "base/philox.h"
 #include "kernels/cpu/cpu.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-enum { N = 64, D = 64, F = 128, HEADS = 2, LENGTH = 32, V = 256, COUNT = 4096, BLOCK = 1 << 16, BLOCKS = 12 };
+enum { N = 64, D = 64, F = 128, HEADS = 2, LENGTH = 32, V = 256, COUNT = 4096, BLOCK = 1 << 14, BLOCKS = 12, DRAWN = 256 };
 
 typedef struct Fixture {
     const Kernels *k;
@@ -142,8 +148,10 @@ static bool ground_open(Fixture *f, const Kernels *k, Error *e)
         uint32_t *words = f->at[i] = k->allocate(BLOCK * sizeof *words);
         if (!words)
             return memory_error(e, "numbers", BLOCK, sizeof *words);
-        for (uint32_t j = 0; j < BLOCK; j++) /* each half in [0.25, 0.5) */
+        for (uint32_t j = 0; j < DRAWN; j++) /* each half in [0.25, 0.5) */
             words[j] = 0x3e803e80u | (philox(1, 0, j, i, 0, 0).word[0] & 0x007f007fu);
+        for (size_t filled = DRAWN; filled < BLOCK; filled *= 2) /* in few instructions, for emulators that trace all */
+            memcpy(words + filled, words, filled * sizeof *words);
     }
     return k->open(&f->s, 1, e);
 }
@@ -156,12 +164,56 @@ static void ground_close(Fixture *f)
         f->k->close(f->s);
 }
 
-int main(int argc, char **argv)
+/* Between two stops, if it is counted: the steps between them are what `measured` takes, and some to stop again. */
+static bool run(const Kernels *k, void (*operation)(Fixture *f), bool stops)
 {
     static Fixture f;
     Error e;
+    if (!ground_open(&f, k, &e)) {
+        fprintf(stderr, "instructions: %s\n", e.text);
+        return false;
+    }
+    operation(&f);
+    if (stops)
+        raise(SIGSTOP);
+    measuring(operation, &f);
+    if (stops)
+        raise(SIGSTOP);
+    ground_close(&f);
+    return true;
+}
+
+static bool stopped_by(pid_t child, int signal)
+{
+    int status;
+    return waitpid(child, &status, 0) == child && WIFSTOPPED(status) && WSTOPSIG(status) == signal;
+}
+
+/* Any processor can do that, and any emulator cannot: it is slow, but knows each instruction. */
+static bool count(const Kernels *k, void (*operation)(Fixture *f))
+{
+    size_t steps = 0;
+    const pid_t child = fork();
+    if (child == 0)
+        _exit(ptrace(PTRACE_TRACEME, 0, NULL, NULL) || !run(k, operation, true));
+    if (child < 0 || !stopped_by(child, SIGSTOP)) {
+        fprintf(stderr, "instructions: nothing can be traced here\n");
+        return false;
+    }
+    do
+        steps++;
+    while (!ptrace(PTRACE_SINGLESTEP, child, NULL, NULL) && stopped_by(child, SIGTRAP));
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    printf("%zu\n", steps);
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    Error e;
     const Kernels *const backends[] = {kernels_find("cpu", NUMBER_F32, &e), kernels_find("cpu", NUMBER_BF16, &e)};
-    bool all = argc == 2 && strcmp(argv[1], "--list") == 0, found = all;
+    const bool all = argc == 2 && !strcmp(argv[1], "--list"), counts = argc == 3 && !strcmp(argv[1], "--count");
     if (!backends[0] || !backends[1]) {
         fprintf(stderr, "instructions: %s\n", e.text);
         return 1;
@@ -172,18 +224,10 @@ int main(int argc, char **argv)
             snprintf(name, sizeof name, "%s.%s", list[i].name, number_type_name(backends[t]->type));
             if (all)
                 printf("%s\n", name);
-            if (all || argc != 2 || strcmp(argv[1], name) != 0)
-                continue;
-            found = true;
-            if (!ground_open(&f, backends[t], &e)) {
-                fprintf(stderr, "instructions: %s\n", e.text);
-                return 1;
-            }
-            list[i].run(&f);
-            measuring(list[i].run, &f);
-            ground_close(&f);
+            else if (argc == 2 + counts && !strcmp(argv[1 + counts], name))
+                return counts ? !count(backends[t], list[i].run) : !run(backends[t], list[i].run, false);
         }
-    if (!found)
-        fprintf(stderr, "usage: instructions --list | NAME\n");
-    return found ? 0 : 2;
+    if (!all)
+        fprintf(stderr, "usage: instructions --list | [--count] NAME\n");
+    return all ? 0 : 2;
 }
