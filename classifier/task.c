@@ -326,6 +326,7 @@ static bool open_data(App *a, bool to_train, Error *e)
     if (!reviews_open(&c->reviews, &o, e))
         return false;
     c->reading = &c->reviews.tokens;
+    a->data.held_out = reviews_part(&c->reviews, SPLIT_VALID)->count > 0;
     return true;
 }
 

@@ -323,7 +323,11 @@ static bool open_data(App *a, bool to_train, Error *e)
                        .threads = v->shared.workers ? v->shared.workers : processors_allowed()};
     if (!to_train)
         o.source.trees.recombined = 0; /* they are made, and no gold */
-    return encdec_subwords_options(&o.subwords, c, e) ? bitext_open(&c->bitext, &o, e) : app_misused(a);
+    if (!encdec_subwords_options(&o.subwords, c, e))
+        return app_misused(a);
+    const bool fine = bitext_open(&c->bitext, &o, e);
+    a->data.held_out = fine && c->bitext.sentences.held_out;
+    return fine;
 }
 
 /* --- weights of another run --- */

@@ -240,6 +240,13 @@ const char *options_first_given(const Options *o, const char *const *names)
     return *names;
 }
 
+const char *options_stored(const Options *o, const char *name)
+{
+    const OptionState *state = option_find_stored(o, name, strlen(name));
+    assert(state);
+    return state->stored;
+}
+
 bool options_text(const OptionState *state, Buffer *out)
 {
     const Value value = value_get(state->row, state->value);

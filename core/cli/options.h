@@ -152,6 +152,10 @@ OptionSource options_source(const Options *o, const char *name);
 bool options_given(const Options *o, const char *name);
 const char *options_first_given(const Options *o, const char *const *names);
 
+/* What the opened run has, where the command line gives another value; NULL: it gives none. The name must be in a
+ * table. */
+const char *options_stored(const Options *o, const char *name);
+
 /* Adds the value as a text that options_set reads back to the same bits. False, and nothing added, where a text has
  * no value. */
 bool options_text(const OptionState *state, Buffer *out);

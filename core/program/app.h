@@ -70,6 +70,7 @@ typedef struct AppKind {
 /* Which of a program's texts are scored, and how texts make batches. */
 typedef struct Dataset {
     Split scored;
+    bool held_out;      /* the seed draws texts of the training part to be scored instead */
     size_t score_count; /* texts of it */
     size_t *score_cut;  /* [score_batches+1] where those that are scored together begin; NULL: score_rows at a time */
     Order order;        /* in which texts are trained on; of no text where a program draws them otherwise */

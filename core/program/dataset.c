@@ -50,6 +50,19 @@ bool app_same_data(const App *a, const char *sha256, bool to_train, Error *e)
     return true;
 }
 
+/* Another seed would have texts scored that the run has learned from. */
+static bool app_same_held_out(App *a, const char *sha256, Error *e)
+{
+    const char *seed = options_stored(a->command_line, "seed");
+    if (!a->run || !a->data.held_out || !seed || strcmp(a->learnt, sha256) != 0)
+        return true;
+    return fail(e,
+                "--seed %zu: the run %s held out texts by its seed, %s, and learned from those that another seed "
+                "draws: leave --seed out",
+                a->options->seed, a->run->path, seed) ||
+           app_misused(a);
+}
+
 bool app_open_data(App *a, bool to_train, Error *e)
 {
     if (!a->kind->open_data(a, to_train, e))
@@ -58,7 +71,8 @@ bool app_open_data(App *a, bool to_train, Error *e)
                    : fail(e, "%s; the run %s was trained on it: give its present location with --data", e->text,
                           a->run->path);
     const DataNote data = a->kind->data(a);
-    return app_same_data(a, data.sha256, to_train, e) && (to_train || together_agree(a, &data, e));
+    return app_same_data(a, data.sha256, to_train, e) && app_same_held_out(a, data.sha256, e) &&
+           (to_train || together_agree(a, &data, e));
 }
 
 void dataset_close(Dataset *d)
