@@ -316,6 +316,18 @@ ReviewsOptions classifier_reviews_options(const Classifier *c)
                             .class_count = c->class_count};
 }
 
+/* What a run has learned from is not held out afterwards. */
+static bool final_suits(const Classifier *c, Error *e)
+{
+    const char *final = options_stored(c->app.command_line, "final");
+    const bool own = strcmp(c->app.learnt, c->reviews.sha256) == 0;
+    return !c->app.run || !final || strcmp(final, "yes") != 0 || !c->app.data.held_out || !own ||
+           fail(e,
+                "--no-final: the run %s has learned from all texts (--final), and none is left to validate it with: "
+                "leave the option out; eval --final scores the test part",
+                c->app.run->path);
+}
+
 static bool open_data(App *a, bool to_train, Error *e)
 {
     Classifier *c = (Classifier *)a;
@@ -327,7 +339,7 @@ static bool open_data(App *a, bool to_train, Error *e)
         return false;
     c->reading = &c->reviews.tokens;
     a->data.held_out = reviews_part(&c->reviews, SPLIT_VALID)->count > 0;
-    return true;
+    return final_suits(c, e) || app_misused(a);
 }
 
 /* How many texts of each class there are. */

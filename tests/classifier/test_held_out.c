@@ -48,11 +48,24 @@ START_TEST(a_run_that_holds_nothing_out_may_go_on_with_another_seed)
     works("eval --run %s --seed 3 --final --no-cache", run);
 }
 
+START_TEST(what_a_run_has_learned_from_is_not_held_out_afterwards)
+{
+    static const char says[] = "has learned from all texts (--final), and none is left to validate it with";
+    const char *run = trained("--final"), *half = trained("");
+    refused(2, says, "eval --run %s --no-final --no-cache", run);
+    refused(2, says, "eval --run %s --no-final --split train --no-cache", run);
+    refused(2, says, "train --resume %s --no-final --steps 4 --no-cache -q", run);
+    works("eval --run %s --final --no-cache", run);
+    works("train --resume %s --final --steps 4 --no-cache -q", half);
+    refused(2, says, "eval --run %s --no-final --no-cache", half);
+}
+
 int main(int argc, char **argv)
 {
     static const Test tests[] = {TEST(another_seed_than_the_runs_is_refused_where_it_draws_what_is_held_out),
                                  TEST(other_texts_than_the_runs_may_be_drawn_by_any_seed),
-                                 TEST(a_run_that_holds_nothing_out_may_go_on_with_another_seed)};
+                                 TEST(a_run_that_holds_nothing_out_may_go_on_with_another_seed),
+                                 TEST(what_a_run_has_learned_from_is_not_held_out_afterwards)};
     command_program("classifier");
     test_folders_in_memory();
     return suite_run("classifier/held_out", tests, sizeof tests / sizeof *tests, argc, argv);
