@@ -412,6 +412,14 @@ static bool training_suits(const Classifier *c, Error *e)
     return !given || fail(e, "--%s is for pretraining: give --objective masked, or the command pretrain", given);
 }
 
+/* Of so few texts none is held out, and nothing says when the network is at its best. */
+static void warn_of_validation(const Classifier *c)
+{
+    if (!c->options->final && !reviews_part(&c->reviews, SPLIT_VALID)->count && ranks_own() == 0)
+        fprintf(stderr, "classifier: warning: so few texts leave none to validate with, and the last checkpoint counts "
+                        "as the best: give more texts, or --final if that is meant\n");
+}
+
 static bool open_all(App *a, Error *e)
 {
     Classifier *c = (Classifier *)a;
@@ -437,6 +445,7 @@ static bool open_all(App *a, Error *e)
         !order_open(&c->app.data.order, texts->start, texts->count, &how, e))
         return false;
     classifier_task(c);
+    warn_of_validation(c);
     return o->quiet || (c->model.masked ? print_amount(c) : print_balance(c, e));
 }
 
