@@ -66,20 +66,15 @@ static bool is(Folder part, const char *name)
     return strlen(name) == part.length && !memcmp(part.name, name, part.length);
 }
 
-static bool ends_in(const char *name, const char *ending)
-{
-    size_t length = strlen(name), suffix = strlen(ending);
-    return length > suffix && !strcasecmp(name + length - suffix, ending);
-}
-
 /* How long the ending of "reviews.csv" or "reviews.tsv.gz" is; 0: it is not that of a table. */
 static size_t table_ending(const char *name)
 {
-    static const char *const endings[] = {".csv", ".tsv", ".csv.gz", ".tsv.gz", ".csv.xz", ".tsv.xz"};
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
-        if (ends_in(name, endings[i]))
-            return strlen(endings[i]);
-    return 0;
+    enum { ENDING = 4 };
+    const size_t packed = text_packed_ending(name), length = strlen(name) - packed;
+    if (length <= ENDING)
+        return 0;
+    const char *ending = name + length - ENDING;
+    return strncasecmp(ending, ".csv", ENDING) && strncasecmp(ending, ".tsv", ENDING) ? 0 : ENDING + packed;
 }
 
 static bool is_table(const char *name) { return table_ending(name) > 0; }
@@ -156,7 +151,7 @@ static Kind kind_of(const Files *f, const char *name)
         return f->unlabelled ? UNSUP : NOTHING;
     if (part == PART_TRAIN || part == PART_TEST)
         return IN_PART;
-    if (ends_in(name, ".csv") || ends_in(name, ".tsv") || (is_alone(f, name) && (!f->unlabelled || is_table(name))))
+    if (is_table(name) || (is_alone(f, name) && !f->unlabelled))
         return TABLE;
     if (class.length && !is_part(class))
         return IN_CLASS;
@@ -332,6 +327,22 @@ static const char *first_of_part(const Files *f, size_t first, size_t end, Kind 
     return NULL;
 }
 
+/* A table that is there packed and unpacked would be read twice. */
+static bool tables_differ(const Files *f, size_t first, size_t end, Error *e)
+{
+    for (size_t i = first; i < end; i++) {
+        const char *name = f->bytes.text + f->files[i].name;
+        const size_t length = strlen(name) - text_packed_ending(name);
+        for (size_t k = first; k < i && f->files[i].kind == TABLE; k++) {
+            const char *other = f->bytes.text + f->files[k].name;
+            if (f->files[k].kind == TABLE && strlen(other) - text_packed_ending(other) == length &&
+                !memcmp(name, other, length))
+                return fail(e, "%s holds both %.200s and %.200s: remove one of them", f->path, other, name);
+        }
+    }
+    return true;
+}
+
 /* Texts that somebody has set aside are neither to be trained on nor to be ignored, and nobody would notice either. */
 static bool parts_suit(const Files *f, size_t first, size_t end, Error *e)
 {
@@ -367,7 +378,7 @@ static bool add_files(Files *f, size_t first, size_t end, const CorpusOptions *o
     if (best == PLAIN) /* the data set's own texts are not among lists of where they came from */
         for (size_t i = first; i < end; i++)
             best = f->files[i].kind == UNSUP ? UNSUP : best;
-    if (best <= TABLE && !parts_suit(f, first, end, e))
+    if ((best == TABLE && !tables_differ(f, first, end, e)) || (best <= TABLE && !parts_suit(f, first, end, e)))
         return false;
     for (size_t i = first; i < end; i++) {
         const File *file = &f->files[i];

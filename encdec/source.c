@@ -14,6 +14,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 enum { SITE_HELD_OUT = SITE_DATA + 0x100, HELD_OUT_OF = 20, HELD_OUT_MOST = 1000, NAME = 1000 };
 
@@ -48,16 +49,7 @@ typedef struct Chosen {
 } Chosen;
 
 /* The length of a name without what says that it is packed. */
-static size_t unpacked_length(const char *name)
-{
-    size_t length = strlen(name);
-    for (size_t i = 1; i < PACKINGS; i++) {
-        size_t suffix = strlen(packings[i]);
-        if (length > suffix && !strcmp(name + length - suffix, packings[i]))
-            return length - suffix;
-    }
-    return length;
-}
+static size_t unpacked_length(const char *name) { return strlen(name) - text_packed_ending(name); }
 
 /* The length of STEM in STEM.LANG or STEM.LANG.gz; 0: it is no such name. */
 static size_t stem_length(const char *name, const char *language)
@@ -280,8 +272,9 @@ static bool may_be_table(void *context, const char *name)
     const Table *t = context;
     const char *base = path_name(name);
     size_t length = unpacked_length(base);
-    bool by_name = length > 4 && (!memcmp(base + length - 4, ".tsv", 4) || !memcmp(base + length - 4, ".csv", 4) ||
-                                  !memcmp(base + length - 4, ".txt", 4));
+    bool by_name = length > 4 &&
+                   (!strncasecmp(base + length - 4, ".tsv", 4) || !strncasecmp(base + length - 4, ".csv", 4) ||
+                    !strncasecmp(base + length - 4, ".txt", 4));
     return (by_name && *base != '_') || !strcmp(base, path_name(t->options->path));
 }
 

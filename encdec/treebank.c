@@ -46,8 +46,8 @@ static void reading_free(Reading *r)
 static bool wanted(void *context, const char *name)
 {
     const Reading *r = context;
-    const char *ending = strrchr(name, '.');
-    return (ending && strcmp(ending, ".mrg") == 0) || strcmp(path_name(r->path), name) == 0;
+    const size_t length = strlen(name) - text_packed_ending(name);
+    return (length > 4 && strncmp(name + length - 4, ".mrg", 4) == 0) || strcmp(path_name(r->path), name) == 0;
 }
 
 static bool keep_tree(TreeFile *f, Reading *r, const Tree *t, Error *e)

@@ -6,9 +6,30 @@
 #include "core/text/gzip.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
+
+/* What is to be unpacked: a file, or bytes in memory that have been read of one. */
+typedef struct Packed {
+    const char *name; /* of the file; for bytes, in messages */
+    const char *kind;
+    const char *bytes; /* NULL: the file's */
+    size_t size;
+    uint64_t most; /* that may come of the bytes */
+    bool again;    /* they were packed, too */
+} Packed;
+
+/* What may come of a byte that is packed, and of any file. Texts pack to a third, or to a tenth; what is far smaller
+ * than what it holds was made to fill the memory (a "zip bomb"). */
+enum { MOST_TIMES = 200, ALWAYS_ALLOWED = 1 << 26 };
+
+static uint64_t most_of(uint64_t size)
+{
+    return size > ALWAYS_ALLOWED / MOST_TIMES ? size * MOST_TIMES : ALWAYS_ALLOWED;
+}
 
 /* The kind of packed file that begins like this; NULL: a plain text. */
 static const char *packing(const unsigned char *start, size_t size)
@@ -29,20 +50,40 @@ static const char *packing(const unsigned char *start, size_t size)
     return NULL;
 }
 
-/* The kind of packed file that a name speaks of; NULL: none. */
-static const char *named_packing(const char *path)
+/* The ending by which a name speaks of a packed file, and the kind; NULL: none. */
+static const char *const *named_ending(const char *path)
 {
     static const char *const endings[][2] = {{".zip", "zip"},   {".gz", "gzip"},    {".tgz", "gzip"},
                                              {".bz2", "bzip2"}, {".tbz2", "bzip2"}, {".xz", "xz"},
                                              {".txz", "xz"},    {".zst", "zstd"},   {".tar", "tar"}};
     const char *end = strrchr(path, '.');
     for (size_t i = 0; end && i < sizeof endings / sizeof *endings; i++)
-        if (!strcmp(end, endings[i][0]))
-            return endings[i][1];
+        if (!strcasecmp(end, endings[i][0]))
+            return endings[i];
     return NULL;
 }
 
-/* The kind of a file. A pipe or the like cannot be read twice, so it is taken for plain text. */
+static const char *named_packing(const char *path)
+{
+    const char *const *ending = named_ending(path);
+    return ending ? ending[1] : NULL;
+}
+
+size_t text_packed_ending(const char *name)
+{
+    const char *const *ending = named_ending(name);
+    return ending && strlen(ending[0]) < strlen(name) ? strlen(ending[0]) : 0;
+}
+
+static bool misnamed(const char *path, const char *named, Error *e)
+{
+    return fail(e,
+                "%s is named as %s, but its first bytes are not: it is damaged, or it is a plain text, which needs "
+                "another name",
+                path, named);
+}
+
+/* The kind of a file. A pipe or the like cannot be read twice: what it is shows when it has been read. */
 static bool find_packing(const char *path, const char **kind, Error *e)
 {
     struct stat s;
@@ -57,11 +98,7 @@ static bool find_packing(const char *path, const char **kind, Error *e)
     fclose(f);
     *kind = packing(start, got);
     const char *named = named_packing(path);
-    return *kind || !named ||
-           fail(e,
-                "%s is named as %s, but its first bytes are not: it is damaged, or it is a plain text, which needs "
-                "another name",
-                path, named);
+    return *kind || !named || misnamed(path, named, e);
 }
 
 bool text_is_plain(const char *path, Error *e)
@@ -86,10 +123,6 @@ static const char *base_name(const char *path)
 
 bool text_reads_archives(void) { return true; }
 
-/* What may come of a byte that is packed, and of any file. Texts pack to a third, or to a tenth; what is far smaller
- * than what it holds was made to fill the memory (a "zip bomb"). */
-enum { MOST_TIMES = 200, ALWAYS_ALLOWED = 1 << 26 };
-
 /* A file being unpacked, whose memory the next one reuses. */
 typedef struct Unpacked {
     char *text;
@@ -102,11 +135,11 @@ static bool wrong(struct archive *a, const char *path, Error *e)
     return fail(e, "cannot unpack %s: %s", path, unpacking_failed_because(a));
 }
 
-static Unpacked unpacking(const char *path)
+static Unpacked unpacking(const Packed *p)
 {
     struct stat s;
-    uint64_t size = !stat(path, &s) && s.st_size > 0 ? (uint64_t)s.st_size : 0;
-    return (Unpacked){.most = size > ALWAYS_ALLOWED / MOST_TIMES ? size * MOST_TIMES : ALWAYS_ALLOWED};
+    uint64_t size = !p->bytes && !stat(p->name, &s) && s.st_size > 0 ? (uint64_t)s.st_size : 0;
+    return (Unpacked){.most = p->bytes ? p->most : most_of(size)};
 }
 
 /* Unpacks the entry that was just found, and closes it with a zero byte. */
@@ -173,24 +206,29 @@ static bool read_only_file(struct archive *a, const char *path, void *context, E
 
 /* A packed archive that was cut off is noticed by its packing, a .zip by its parts. A .tar that ends where a file ends
  * is noticed by nothing but its missing end, which is zeros. */
-static bool tar_has_end(const char *path, Error *e)
+static bool tar_has_end(const Packed *p, Error *e)
 {
     unsigned char last[512] = {1};
-    FILE *f = fopen(path, "rb");
+    FILE *f = packed_stream(p->name, p->bytes, p->size, e);
     if (!f)
-        return fail(e, "cannot open %s: %s", path, strerror(errno));
+        return false;
     bool zeros = !fseek(f, -(long)sizeof last, SEEK_END) && fread(last, 1, sizeof last, f) == sizeof last;
     fclose(f);
     for (size_t i = 0; i < sizeof last; i++)
         zeros &= last[i] == 0;
-    return zeros || fail(e, "cannot unpack %s: it is truncated", path);
+    return zeros || fail(e, "cannot unpack %s: it is truncated", p->name);
+}
+
+static int open_packed(struct archive *a, const Packed *p)
+{
+    return p->bytes ? archive_read_open_memory(a, p->bytes, p->size) : archive_read_open_filename(a, p->name, 1 << 16);
 }
 
 /* Opens an archive and does something with its entries. */
-static bool with_archive(const char *path, const char *kind,
-                         bool (*act)(struct archive *a, const char *path, void *context, Error *e), void *context,
-                         Error *e)
+static bool with_archive(const Packed *p, bool (*act)(struct archive *a, const char *path, void *context, Error *e),
+                         void *context, Error *e)
 {
+    const char *path = p->name, *kind = p->kind;
     struct archive *a = archive_read_new();
     Gzip *gzip = NULL;
     if (!a)
@@ -203,8 +241,9 @@ static bool with_archive(const char *path, const char *kind,
     const bool packed = strcmp(kind, "zip") && strcmp(kind, "tar"); /* perhaps a text that is no archive */
     if (packed)
         archive_read_support_format_raw(a);
-    bool done = (strcmp(kind, "tar") || tar_has_end(path, e)) && (strcmp(kind, "gzip") || gzip_open(&gzip, path, e));
-    if (done && (gzip ? gzip_archive(gzip, a) : archive_read_open_filename(a, path, 1 << 16)) != ARCHIVE_OK)
+    bool done = (strcmp(kind, "tar") || tar_has_end(p, e)) &&
+                (strcmp(kind, "gzip") || gzip_open(&gzip, path, p->bytes, p->size, e));
+    if (done && (gzip ? gzip_archive(gzip, a) : open_packed(a, p)) != ARCHIVE_OK)
         done = wrong(a, path, e);
     if (done && packed && !gzip && archive_filter_code(a, 0) == ARCHIVE_FILTER_NONE) /* it only begins like one */
         done = fail(e, "cannot unpack %s: it is damaged or truncated", path);
@@ -214,16 +253,23 @@ static bool with_archive(const char *path, const char *kind,
     return done;
 }
 
-static bool unpack(const char *path, const char *kind, char **bytes, size_t *size, Error *e)
+static bool unpack(const Packed *p, char **bytes, size_t *size, Error *e)
 {
-    Unpacked unpacked = unpacking(path);
-    bool done = with_archive(path, kind, read_only_file, &unpacked, e);
-    if (!done) {
+    Unpacked unpacked = unpacking(p);
+    bool done = with_archive(p, read_only_file, &unpacked, e);
+    Packed inner = {.name = p->name, .bytes = unpacked.text, .size = unpacked.size, .again = true};
+    *bytes = NULL;
+    *size = 0;
+    inner.most = unpacked.most - (done ? unpacked.total : 0);
+    inner.kind = done ? packing((const unsigned char *)unpacked.text, unpacked.size) : NULL;
+    if (inner.kind)
+        done = p->again ? fail(e, "%s is packed several times: unpack it once", p->name)
+                        : unpack(&inner, bytes, size, e);
+    if (done && !inner.kind) {
+        *bytes = unpacked.text;
+        *size = unpacked.size;
+    } else
         memory_free(unpacked.text);
-        unpacked.text = NULL;
-    }
-    *bytes = unpacked.text;
-    *size = unpacked.size;
     return done;
 }
 
@@ -236,21 +282,45 @@ static bool is_hidden(const char *name)
     return false;
 }
 
+/* A file of an archive may be packed by itself. */
+static bool show_entry(const Entries *entries, const char *name, bool raw, const Packed *p, Unpacked *u, Error *e)
+{
+    char where[1000], *text = NULL;
+    size_t size;
+    snprintf(where, sizeof where, raw ? "%s" : "%s in %s", raw ? p->name : name, p->name);
+    const char *named = raw ? NULL : named_packing(name);
+    const Packed inner = {where, packing((const unsigned char *)u->text, u->size), u->text, u->size, u->most - u->total,
+                          raw};
+    if (!inner.kind)
+        return (!named || misnamed(where, named, e)) && entries->take(entries->context, name, u->text, u->size, e);
+    bool done = unpack(&inner, &text, &size, e);
+    u->total += done ? size : 0;
+    done = done && entries->take(entries->context, name, text, size, e);
+    memory_free(text);
+    return done;
+}
+
+typedef struct Show {
+    const Packed *packed;
+    const Entries *entries;
+} Show;
+
 static bool show_files(struct archive *a, const char *path, void *context, Error *e)
 {
-    const Entries *entries = context;
+    const Show *show = context;
+    const Entries *entries = show->entries;
     struct archive_entry *entry;
     size_t folders = 0;
-    Unpacked unpacked = unpacking(path);
+    Unpacked unpacked = unpacking(show->packed);
     bool done;
     while ((done = next_file(a, path, &entry, &folders, e)) && entry) {
-        const char *name = is_raw(a) ? base_name(path) : archive_entry_pathname(entry);
+        const bool raw = is_raw(a);
+        const char *name = raw ? base_name(path) : archive_entry_pathname(entry);
         while (name && name[0] == '.' && name[1] == '/')
             name += 2;
         if (!name || is_hidden(name) || (entries->wanted && !entries->wanted(entries->context, name)))
             continue;
-        done = read_entry(a, entry, path, &unpacked, e) &&
-               entries->take(entries->context, name, unpacked.text, unpacked.size, e);
+        done = read_entry(a, entry, path, &unpacked, e) && show_entry(entries, name, raw, show->packed, &unpacked, e);
         if (!done)
             break;
     }
@@ -258,48 +328,66 @@ static bool show_files(struct archive *a, const char *path, void *context, Error
     return done;
 }
 
-static bool show_archive(const char *path, const char *kind, const Entries *entries, Error *e)
+static bool show_archive(const Packed *p, const Entries *entries, Error *e)
 {
-    Entries copy = *entries;
-    return with_archive(path, kind, show_files, &copy, e);
+    return with_archive(p, show_files, &(Show){p, entries}, e);
 }
 
 #else
 
 bool text_reads_archives(void) { return false; }
 
-static bool no_libarchive(const char *path, const char *kind, Error *e)
+static bool no_libarchive(const Packed *p, Error *e)
 {
     return fail(e, "%s is packed (%s), and this build has no libarchive; unpack it, or run 'make deps' and build again",
-                path, kind);
+                p->name, p->kind);
 }
 
-static bool unpack(const char *path, const char *kind, char **bytes, size_t *size, Error *e)
+static bool unpack(const Packed *p, char **bytes, size_t *size, Error *e)
 {
-    (void)bytes, (void)size;
-    return no_libarchive(path, kind, e);
+    *bytes = NULL;
+    *size = 0;
+    return no_libarchive(p, e);
 }
 
-static bool show_archive(const char *path, const char *kind, const Entries *entries, Error *e)
+static bool show_archive(const Packed *p, const Entries *entries, Error *e)
 {
     (void)entries;
-    return no_libarchive(path, kind, e);
+    return no_libarchive(p, e);
 }
 
 #endif
 
 /* --- folders and plain files --- */
 
-/* A file in a folder: only one that is named as packed is opened twice. */
-static bool read_member(const char *path, char **bytes, size_t *size, Error *e)
+/* What comes out of bytes that have been read, if they are packed, takes their place. named: as what their name speaks of
+ * them, or NULL. */
+static bool unpack_bytes(const char *path, const char *named, char **bytes, size_t *size, Error *e)
 {
-    const char *kind = NULL;
-    if (named_packing(path) && !find_packing(path, &kind, e))
-        return false;
-    return kind ? unpack(path, kind, bytes, size, e) : file_read(path, bytes, size, e);
+    char *text = NULL;
+    size_t length = 0;
+    const Packed p = {path, packing((const unsigned char *)*bytes, *size), *bytes, *size, most_of(*size), false};
+    if (!p.kind && !named)
+        return true;
+    bool done = p.kind ? unpack(&p, &text, &length, e) : misnamed(path, named, e);
+    memory_free(*bytes);
+    *bytes = text;
+    *size = length;
+    return done;
 }
 
-/* read: read_member, or file_read_any for what a user named. */
+static bool read_member(const char *path, char **bytes, size_t *size, Error *e)
+{
+    return file_read(path, bytes, size, e) && unpack_bytes(path, named_packing(path), bytes, size, e);
+}
+
+/* What a user named, whose name find_packing has looked at where it says something: a pipe may hold what is packed. */
+static bool read_named(const char *path, char **bytes, size_t *size, Error *e)
+{
+    return file_read_any(path, bytes, size, e) && unpack_bytes(path, NULL, bytes, size, e);
+}
+
+/* read: read_member or read_named. */
 static bool show_file(const char *path, const char *name, bool (*read)(const char *, char **, size_t *, Error *),
                       const Entries *entries, Error *e)
 {
@@ -352,7 +440,7 @@ bool text_read(const char *path, char **bytes, size_t *size, Error *e)
     const char *kind;
     if (!find_packing(path, &kind, e))
         return false;
-    return kind ? unpack(path, kind, bytes, size, e) : file_read_any(path, bytes, size, e);
+    return kind ? unpack(&(Packed){.name = path, .kind = kind}, bytes, size, e) : read_named(path, bytes, size, e);
 }
 
 bool entries_read(const char *path, const Entries *entries, Error *e)
@@ -362,5 +450,6 @@ bool entries_read(const char *path, const Entries *entries, Error *e)
         return show_folder(path, "", 0, entries, e);
     if (!find_packing(path, &kind, e))
         return false;
-    return kind ? show_archive(path, kind, entries, e) : show_file(path, base_name(path), file_read_any, entries, e);
+    return kind ? show_archive(&(Packed){.name = path, .kind = kind}, entries, e)
+                : show_file(path, base_name(path), read_named, entries, e);
 }

@@ -1,6 +1,6 @@
 /* Text as it is published: plain files, or packed as .zip, .tar, .gz, .bz2, .xz or .zst. What a file is, its first
- * bytes say, not its name; but what is named as packed and is not is refused: its first bytes are damaged. Packed files
- * need libarchive. */
+ * bytes say, not its name, also in a folder, in an archive and through a pipe; but what is named as packed and is not is
+ * refused: its first bytes are damaged. Packed files need libarchive. */
 #ifndef CORE_TEXT_ARCHIVE_H
 #define CORE_TEXT_ARCHIVE_H
 
@@ -24,12 +24,16 @@ typedef struct Entries {
 } Entries;
 
 /* Shows all files of an archive, in its order, or of a folder and those in it, by name; a single text, packed or not,
- * is one file of its own name. A folder's texts may be packed one by one; an archive of several in it is an error. What has a name or is in a folder that begins with a dot is left out. Half an archive
- * is an error, though files before the damage have been taken. */
+ * is one file of its own name, and so is a pipe. Texts of a folder or an archive may be packed one by one; an archive of
+ * several in it is an error. What has a name or is in a folder that begins with a dot is left out. Half an archive is an
+ * error, though files before the damage have been taken. */
 bool entries_read(const char *path, const Entries *entries, Error *e);
 
 /* For what reads a file as it is: whether it is not packed, or it is an error. */
 bool text_is_plain(const char *path, Error *e);
+
+/* How long the ending is by which a name says that a file is packed: of train.en.gz 3; 0: there is none. */
+size_t text_packed_ending(const char *name);
 
 /* Whether this build opens packed files. */
 bool text_reads_archives(void);

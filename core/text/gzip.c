@@ -21,6 +21,8 @@ typedef struct Mark {
 
 struct Gzip {
     char *path;
+    const char *bytes; /* NULL: the file's */
+    size_t length;
     struct archive *packed;
     Mark *marks; /* in the order of the file; its end is the last */
     size_t count, capacity;
@@ -129,19 +131,33 @@ static bool open_packed(Gzip *g, Error *e)
         return memory_error(e, "libarchive", 1, 1);
     archive_read_support_filter_gzip(g->packed);
     archive_read_support_format_raw(g->packed);
-    if (archive_read_open_filename(g->packed, g->path, BLOCK) != ARCHIVE_OK ||
-        archive_read_next_header(g->packed, &entry) != ARCHIVE_OK || archive_filter_count(g->packed) < 2)
+    const int opened = g->bytes ? archive_read_open_memory(g->packed, g->bytes, g->length)
+                                : archive_read_open_filename(g->packed, g->path, BLOCK);
+    if (opened != ARCHIVE_OK || archive_read_next_header(g->packed, &entry) != ARCHIVE_OK ||
+        archive_filter_count(g->packed) < 2)
         return fail(e, "cannot unpack %s: it is damaged or truncated", g->path);
     return archive_filter_count(g->packed) == 2 || fail(e, "%s is compressed with gzip twice: unpack it once", g->path);
 }
 
-bool gzip_open(Gzip **out, const char *path, Error *e)
+FILE *packed_stream(const char *path, const char *bytes, size_t size, Error *e)
+{
+    FILE *f = bytes ? fmemopen((void *)(uintptr_t)bytes, size, "rb") : fopen(path, "rb");
+    if (!f)
+        fail(e, "cannot open %s: %s", path, strerror(errno));
+    return f;
+}
+
+bool gzip_open(Gzip **out, const char *path, const char *bytes, size_t size, Error *e)
 {
     Gzip *g = memory_get(1, sizeof *g);
-    FILE *f = fopen(path, "rb");
+    FILE *f = packed_stream(path, bytes, size, e);
     *out = g;
     if (!f)
-        return fail(e, "cannot open %s: %s", path, strerror(errno));
+        return false;
+    if (g) {
+        g->bytes = bytes;
+        g->length = size;
+    }
     bool done = g && (g->path = memory_string(path)) ? find_marks(g, f, e) : memory_error(e, path, 1, sizeof *g);
     fclose(f);
     if (!done || !open_packed(g, e))

@@ -10,13 +10,19 @@
 
 #include "base/error.h"
 
+#include <stddef.h>
+#include <stdio.h>
+
 struct archive;
 typedef struct Gzip Gzip;
 
 const char *unpacking_failed_because(struct archive *a); /* libarchive's own words, or ours where it has none */
 
-bool gzip_open(Gzip **g, const char *path, Error *e);
-void gzip_close(Gzip *g); /* NULL is fine */
+/* A file, or where there are bytes these, which the path is the name of in messages. NULL: an Error. */
+FILE *packed_stream(const char *path, const char *bytes, size_t size, Error *e);
+
+bool gzip_open(Gzip **g, const char *path, const char *bytes, size_t size, Error *e); /* the same */
+void gzip_close(Gzip *g);                                                             /* NULL is fine */
 
 /* Opens an archive over what comes out of it; libarchive's own status. */
 int gzip_archive(Gzip *g, struct archive *a);

@@ -162,6 +162,27 @@ START_TEST(tables_are_read_by_the_names_of_their_columns)
     ck_assert_uint_eq(memory_in_use(), 0);
 }
 
+START_TEST(packed_tables_are_tables_wherever_they_are)
+{
+    static const char *const ways[] = {"mv set it", "tar cf it set", "tar czf it -C set ."};
+    sources_open();
+    if (!text_reads_archives())
+        return test_skip("packed_tables_are_tables_wherever_they_are", "this build has no libarchive");
+    source_print("set/TRAIN.CSV", "text,label\ngood,1\nbad,0\n");
+    source_print("set/test.csv", "text,label\nworse,0\nbetter,1\nbest,1\n");
+    ck_assert(
+        source_shell("cd set && gzip TRAIN.CSV test.csv && mv TRAIN.CSV.gz TRAIN.CSV.GZ && cd .. && %s", ways[_i]));
+    Reviews r = source_open(&(ReviewsOptions){.path = "it", .final = true});
+    ck_assert_uint_eq(reviews_part(&r, SPLIT_TRAIN)->count, 2);
+    ck_assert_uint_eq(reviews_part(&r, SPLIT_TEST)->count, 3);
+    ck_assert_str_eq(text_of(&r, SPLIT_TRAIN, 0), "good ");
+    reviews_close(&r);
+    ck_assert_uint_eq(memory_in_use(), 0);
+    source_print("both/train.csv", "text,label\ngood,1\nbad,0\n");
+    ck_assert(source_shell("gzip -k both/train.csv"));
+    source_refused(&(ReviewsOptions){.path = "both"}, "holds both train.csv and train.csv.gz: remove one");
+}
+
 START_TEST(a_folder_may_hold_a_table_to_train_and_one_to_test)
 {
     sources_open();
@@ -427,6 +448,7 @@ static const Test tests[] = {TEST(the_review_dataset_is_the_same_whatever_packs_
                              TEST(half_an_archive_is_refused),
                              TEST(a_folder_for_each_class_may_have_any_number_of_them),
                              TEST(tables_are_read_by_the_names_of_their_columns),
+                             TEST_LOOP(packed_tables_are_tables_wherever_they_are, 3),
                              TEST(a_folder_may_hold_a_table_to_train_and_one_to_test),
                              TEST(texts_without_labels_are_no_class_wherever_they_are),
                              TEST(parts_are_known_by_how_their_names_end),

@@ -238,8 +238,11 @@ START_TEST(however_they_are_packed_they_are_the_same)
 {
     folder_now = test_folder();
     static const char *const ways[] = {"gzip -k set/train.en set/val.de && rm set/train.en set/val.de && mv set it",
-                                       "tar czf it set", "tar cf it -C set .",
-                                       "sed -i 's/$/\\r/' set/train.en && mv set it"};
+                                       "tar czf it set",
+                                       "tar cf it -C set .",
+                                       "sed -i 's/$/\\r/' set/train.en && mv set it",
+                                       "gzip set/train.en && mv set/train.en.gz set/train.en.GZ && mv set it",
+                                       "gzip set/train.en && xz set/val.de && tar cf it set"};
     char sum[65];
     if (!text_reads_archives())
         return test_skip("however_they_are_packed_they_are_the_same", "no libarchive");
@@ -569,7 +572,7 @@ int main(int argc, char **argv)
                                  TEST(a_folder_has_parts_by_name),
                                  TEST(of_several_files_that_in_the_fewest_folders_is_taken),
                                  TEST(several_files_in_as_many_folders_are_refused_unless_they_are_named),
-                                 TEST_LOOP(however_they_are_packed_they_are_the_same, 4),
+                                 TEST_LOOP(however_they_are_packed_they_are_the_same, 6),
                                  TEST(a_prefix_is_a_training_part),
                                  TEST(files_by_name_come_before_others),
                                  TEST_LOOP(a_table_has_a_header_or_two_columns, 3),

@@ -248,7 +248,7 @@ START_TEST(rubbish_after_the_first_bytes_of_an_archive_is_an_error)
 START_TEST(what_is_named_as_packed_and_is_not_is_refused)
 {
     static const char *const names[] = {"text.gz",  "text.tgz", "text.bz2", "text.xz",
-                                        "text.zst", "text.zip", "text.tar"};
+                                        "text.zst", "text.zip", "text.tar", "TEXT.GZ"};
     setup();
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         Error e;
@@ -276,6 +276,53 @@ START_TEST(an_end_that_is_missing_is_said_in_words)
     expect_refusal("text.tar", "runcated");
     memory_free(text);
     ck_assert_uint_eq(memory_in_use(), 0);
+}
+
+START_TEST(what_comes_through_a_pipe_is_unpacked_too)
+{
+    static const char *const ways[] = {"cat text", "gzip -c text", "xz -c text", "tar cf - text", "tar czf - text"};
+    setup();
+    if (!text_reads_archives()) {
+        test_skip("what_comes_through_a_pipe_is_unpacked_too", "this build has no libarchive");
+        return;
+    }
+    ck_assert_int_eq(mkfifo("pipe", 0600), 0);
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        char line[100];
+        snprintf(line, sizeof line, "%s >pipe &", ways[i]);
+        ck_assert_int_eq(system(line), 0);
+        expect_text("pipe");
+    }
+    ck_assert_int_eq(system("tar cf - text other >pipe &"), 0);
+    expect_refusal("pipe", "2 files");
+    ck_assert_int_eq(system("gzip -c text | head -c 1000 >pipe &"), 0);
+    expect_refusal("pipe", "cannot unpack");
+    memory_free(text);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+
+START_TEST(what_is_packed_in_an_archive_is_unpacked_too)
+{
+    setup();
+    if (!text_reads_archives()) {
+        test_skip("what_is_packed_in_an_archive_is_unpacked_too", "this build has no libarchive");
+        return;
+    }
+    ck_assert_int_eq(system("gzip -c text >text.gz && tar cf one.tar text.gz && cp text.gz DATA.GZ"), 0);
+    expect_text("one.tar");
+    expect_text("DATA.GZ");
+    ck_assert_int_eq(system("gzip -c one.tar >one.gz && tar cf two.tar one.gz"), 0);
+    expect_refusal("two.tar", "packed several times");
+    memory_free(text);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+
+START_TEST(the_ending_of_a_packed_text_is_known_in_capitals)
+{
+    ck_assert_uint_eq(text_packed_ending("train.en.gz"), 3);
+    ck_assert_uint_eq(text_packed_ending("TRAIN.CSV.BZ2"), 4);
+    ck_assert_uint_eq(text_packed_ending("train.en"), 0);
+    ck_assert_uint_eq(text_packed_ending(".gz"), 0);
 }
 
 static bool read_it(void *argument, Error *e)
@@ -311,6 +358,9 @@ static const Test tests[] = {
     TEST(rubbish_after_the_first_bytes_of_an_archive_is_an_error),
     TEST(what_is_named_as_packed_and_is_not_is_refused),
     TEST(an_end_that_is_missing_is_said_in_words),
+    TEST(what_comes_through_a_pipe_is_unpacked_too),
+    TEST(what_is_packed_in_an_archive_is_unpacked_too),
+    TEST(the_ending_of_a_packed_text_is_known_in_capitals),
     TEST(each_failed_allocation_is_an_error),
 };
 

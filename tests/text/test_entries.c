@@ -140,6 +140,45 @@ START_TEST(texts_in_a_folder_may_be_packed)
     ck_assert_uint_eq(memory_in_use(), 0);
 }
 
+/* Whatever their names say; and an end that is missing is noticed there, too. */
+START_TEST(texts_in_an_archive_may_be_packed)
+{
+    static const char *const ways[] = {"tar cf packed set", "tar czf packed set",
+                                       "zip -qr p.zip set && mv p.zip packed", "cp -r set packed"};
+    Seen seen = {0};
+    Error e;
+    setup();
+    if (!text_reads_archives()) {
+        test_skip("texts_in_an_archive_may_be_packed", "this build has no libarchive");
+        return;
+    }
+    ck_assert_int_eq(system("cd set/a && gzip 003.txt && xz 005.txt && bzip2 007.txt && gzip 009.txt && "
+                            "mv 009.txt.gz 009.txt && xz 023.txt && mv 023.txt.xz 023.TXT.XZ && "
+                            "tar czf 025.txt.tgz 025.txt && rm 025.txt"),
+                     0);
+    if (system(ways[_i])) {
+        test_skip("texts_in_an_archive_may_be_packed", ways[_i]);
+        return;
+    }
+    ck_done(read_entries(&seen, "packed", &e), e);
+    ck_assert_uint_eq(seen.files, FILES + 1);
+    ck_assert_int_eq(system("cd set/b && gzip c/000.txt && truncate -s -4 c/000.txt.gz && rm -r ../../packed"), 0);
+    ck_assert_int_eq(system(ways[_i]), 0);
+    ck_assert(!read_entries(&seen, "packed", &e));
+    ck_assert_msg(strstr(e.text, "000.txt.gz") && strstr(e.text, "runcated"), "%s", e.text);
+    ck_assert_int_eq(system("cd set/b && echo text >c/000.txt.gz && rm -r ../../packed"), 0);
+    ck_assert_int_eq(system(ways[_i]), 0);
+    ck_assert(!read_entries(&seen, "packed", &e));
+    ck_assert_msg(strstr(e.text, "000.txt.gz") && strstr(e.text, "is named as gzip"), "%s", e.text);
+    ck_assert_int_eq(system("tar czf x set/a && mv x set/b/c/000.txt.gz && rm -r packed"), 0);
+    ck_assert_int_eq(system(ways[_i]), 0);
+    ck_assert(!read_entries(&seen, "packed", &e));
+    ck_assert_msg(strstr(e.text, "000.txt.gz") && strstr(e.text, "holds 101 files where one text is needed"), "%s",
+                  e.text);
+    buffer_free(&seen.names);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+
 /* Nobody writes into it: reading would not end. */
 START_TEST(a_pipe_in_a_folder_is_an_error)
 {
@@ -219,15 +258,17 @@ START_TEST(each_failed_allocation_is_an_error)
 {
     char folder[] = "few", archive[] = "few.tar";
     setup();
-    ck_assert_int_eq(system("mkdir -p few/a && cp set/a/00* few/a && tar cf few.tar few"), 0);
-    fail_each_allocation(read_it, folder);
-    if (text_reads_archives())
+    ck_assert_int_eq(system("mkdir -p few/a && cp set/a/00* few/a && gzip few/a/003.txt && tar cf few.tar few"), 0);
+    if (text_reads_archives()) {
+        fail_each_allocation(read_it, folder);
         fail_each_allocation(read_it, archive);
+    }
 }
 
 static const Test tests[] = {TEST_LOOP(all_files_are_seen_whatever_packs_them, PACKERS),
                              TEST(a_folder_is_read_by_name),
                              TEST(texts_in_a_folder_may_be_packed),
+                             TEST_LOOP(texts_in_an_archive_may_be_packed, 4),
                              TEST(a_pipe_in_a_folder_is_an_error),
                              TEST_LOOP(half_an_archive_is_an_error, PACKERS - 1),
                              TEST(a_single_text_is_one_file),
