@@ -279,10 +279,13 @@ static bool alone(const App *a)
     return command & COMMAND_WRITE || (command & COMMAND_EVAL && ((const Charlm *)a)->options->dynamic > 0);
 }
 
+static const char *const whole[] = {"data", NULL};
+
 const AppKind charlm_kind = {.name = "charlm",
                              .files = tokenizer_files,
                              .program = &charlm_program,
                              .aliases = aliases,
+                             .whole = whole,
                              .built_in = "built-in text",
                              .built_in_preset = "prose",
                              .measure = "bytes",

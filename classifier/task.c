@@ -527,9 +527,12 @@ bool classifier_baseline(App *a, Error *e)
 /* What a run begins with. */
 static const char *const files[] = {"classes.txt", "vocabulary.tsv", "vocab.txt", NULL};
 
+static const char *const whole[] = {"data", "unlabelled", NULL};
+
 const AppKind classifier_kind = {.name = "classifier",
                                  .files = files,
                                  .program = &classifier_program,
+                                 .whole = whole,
                                  .built_in = "built-in reviews",
                                  .built_in_preset = "minute",
                                  .measure = "words",

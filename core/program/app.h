@@ -24,6 +24,7 @@ typedef struct AppKind {
     const Program *program;
     const char *const (*aliases)[2]; /* names under which a file may have a tied table, instead of ours; or NULL */
     const char *const *data_options; /* that name data beside --data; ends with a NULL; NULL: there are none */
+    const char *const *whole;        /* that name data of which, in a folder, all files count; likewise */
     const char *built_in;            /* how the data is called that the program brings along: "built-in text" */
     const char *built_in_preset;     /* a new run's preset on those, if none is given */
     const char *measure;             /* in what it is counted: "bytes" */
@@ -115,6 +116,9 @@ static inline bool app_misused(App *a)
 
 /* Where the data is, by --data or an option like it; NULL: it is built in. */
 const char *app_data(const App *a);
+
+/* Whether a new run's folder, which need not be there yet, is none of the folders all of whose files are data. */
+bool app_run_is_apart(App *a, const char *run, Error *e);
 
 /* Opens a run, --run's or --resume's, and takes over its options. */
 bool app_open_run(App *a, const char *path, bool to_write, Error *e);

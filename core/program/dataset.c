@@ -1,14 +1,18 @@
 /* What all programs do alike with their data: open it and compare its checksum with the run's, make batches of its
  * texts, for training, scoring and `bench`, and say what a score belongs to. What a text is, and how it becomes a row,
  * each program says (AppKind). */
+#define _XOPEN_SOURCE 700 /* realpath */
 #include "core/program/together.h"
 
+#include "base/buffer.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/philox.h"
 #include "core/run/json.h"
 #include "core/tensor/sites.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *path_of(const Options *o, const char *name)
@@ -32,6 +36,56 @@ static bool app_data_given(const App *a)
 {
     const char *const *names = a->kind->data_options;
     return options_given(a->command_line, "data") || (names && options_first_given(a->command_line, names));
+}
+
+/* A path without links, of which the last parts need not be there yet. */
+static void add_real_path(const char *path, Buffer *b)
+{
+    char *copy = memory_string(path), *real = realpath(path, NULL);
+    size_t length = strlen(path);
+    while (copy && !real && length) {
+        while (length && copy[length - 1] == '/')
+            length--;
+        while (length && copy[length - 1] != '/')
+            length--;
+        copy[length] = 0;
+        real = realpath(length ? copy : ".", NULL);
+    }
+    buffer_print(b, "%s/%s", real ? real : "", path + length);
+    b->failed = b->failed || !copy;
+    memory_free(copy);
+    free(real);
+}
+
+/* Whether a reader of a folder meets a path in it: what begins with a dot is passed over. */
+static bool is_met_in(const char *folder, const char *real)
+{
+    char *whole = folder_exists(folder) ? realpath(folder, NULL) : NULL;
+    const size_t length = whole && strcmp(whole, "/") != 0 ? strlen(whole) : 0;
+    const bool met = whole && !strncmp(real, whole, length) && real[length] == '/' && !strstr(real + length, "/.");
+    free(whole);
+    return met;
+}
+
+bool app_run_is_apart(App *a, const char *run, Error *e)
+{
+    Buffer real = {0};
+    bool fine = true;
+    add_real_path(run, &real);
+    if (real.failed)
+        fine = memory_error(e, "a path", strlen(run), 1);
+    for (const char *const *name = a->kind->whole; fine && name && *name; name++) {
+        const char *folder = path_of(a->command_line, *name);
+        if (folder && is_met_in(folder, real.text))
+            fine = fail(
+                       e,
+                       "the run %s would be in the folder of --%s %s, all files of which are data, and so would be the "
+                       "run's own: give another place with --run",
+                       run, *name, folder) ||
+                   app_misused(a);
+    }
+    buffer_free(&real);
+    return fine;
 }
 
 bool app_same_data(const App *a, const char *sha256, bool to_train, Error *e)

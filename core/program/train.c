@@ -66,8 +66,11 @@ static bool keep_changes(const App *a, Error *e)
 
 static bool open_new(App *a, Error *e)
 {
-    if (a->options->run && !a->options->dry_run && ranks_own() == 0 &&
-        !run_may_begin(a->options->run, a->kind->files, e))
+    const SharedOptions *o = a->options;
+    const bool makes = !o->dry_run && !o->find_lr && !o->coordinates;
+    if (makes && !app_run_is_apart(a, o->run ? o->run : "runs", e))
+        return false;
+    if (o->run && !o->dry_run && ranks_own() == 0 && !run_may_begin(o->run, a->kind->files, e))
         return false; /* now, not when all data are read */
     return setup_device(a->command_line, a->options, e) && a->kind->open(a, e) &&
            setup_fix(a->command_line, a->options, a->parameters, &a->task, a->kind->epoch(a), e);

@@ -244,6 +244,27 @@ START_TEST(a_text_that_has_changed_is_told_and_not_trained_on)
     said_free(&s);
 }
 
+/* Its files would be read as text when it continues. */
+START_TEST(a_run_is_not_made_among_the_texts_that_it_reads)
+{
+    static const char says[] = "would be in the folder of --data";
+    const char *folder = fresh_path("folder"), *link = fresh_path("link");
+    write_in(folder, "text.txt", prose_text, 20000);
+    ck_assert_int_eq(symlink(folder, link), 0);
+    refused(2, says, "train --run %s/run " TINY " --data %s --steps 2 -q", folder, folder);
+    refused(2, says, "train --run %s/some//deep/run/ " TINY " --data %s/ --steps 2 -q", link, folder);
+    refused(2, says, "train --run %s/run " TINY " --data %s --steps 2 -q", folder, link);
+    char inner[800];
+    snprintf(inner, sizeof inner, "%s/some", folder);
+    ck_assert(!folder_exists(inner));
+    works("train --run %s/run " TINY " --data %s --dry-run", folder, folder);
+    works("train --run %s-run " TINY " --data %s --steps 2 -q", folder, folder);  /* beside it */
+    works("train --run %s/.run " TINY " --data %s --steps 2 -q", folder, folder); /* which is passed over */
+    works("train --resume %s/.run --steps 4 -q", folder);
+    works("train --run %s/run " TINY " --data %s/text.txt --steps 2 -q", folder,
+          folder); /* of a file only that is read */
+}
+
 /* --- a process that trains the run meanwhile --- */
 
 /* It saves after every step and keeps one checkpoint: what a reader has just found is gone a millisecond later. */
@@ -280,6 +301,7 @@ static const Test tests[] = {TEST(a_disk_that_is_full_at_once_costs_nothing),
                              TEST(stored_options_that_do_not_fit_are_named_with_their_file),
                              TEST(a_run_that_cannot_be_written_is_still_read),
                              TEST(a_text_that_has_changed_is_told_and_not_trained_on),
+                             TEST(a_run_is_not_made_among_the_texts_that_it_reads),
                              TEST_SLOW(a_run_that_is_trained_can_be_read_at_any_time, 180)};
 
 int main(int argc, char **argv)

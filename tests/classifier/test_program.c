@@ -253,6 +253,8 @@ START_TEST(what_cannot_be_is_refused)
     write_in(run, "t.csv", "text,stars\ngood,1\n", 18);
     snprintf(table, sizeof table, "%s/t.csv", run);
     refused(1, "label", "train --run %s-2 --data %s --no-cache", run, table);
+    refused(2, "would be in the folder of --data", "train --run %s/own --data %s --no-cache", run, run);
+    refused(2, "would be in the folder of --unlabelled", "pretrain --run %s/own --unlabelled %s --no-cache", run, run);
     refused(2, "--tie", "train --run %s-2 " TINY " --tie", run);
     refused(1, "/no/such/data", "train --run %s-2 --data /no/such/data --no-cache", run);
     refused(1, "cannot read", "predict --run %s --file /no/such/file", run);

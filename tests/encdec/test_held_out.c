@@ -1,4 +1,4 @@
-/* What is scored as the validation part is never what the run has learned from. */
+/* What is scored as the validation part is never what the run has learned from; and a run may be beside its data. */
 #include "base/memory.h"
 #include "encdec/builtin.h"
 #include "tests/command.h"
@@ -41,6 +41,18 @@ START_TEST(another_seed_than_the_runs_is_refused_where_it_draws_what_is_held_out
     works("train --resume %s --seed 1 --steps 4 -q", run);
 }
 
+/* Of a folder it reads parts by their names, and no file of a run is called so. */
+START_TEST(a_run_may_be_in_the_folder_of_its_data)
+{
+    static const char pairs[] = "one\ntwo\nthree\nfour\n";
+    static const char *const names[] = {"train.en", "train.de", "valid.en", "valid.de"};
+    const char *folder = fresh_path("data");
+    for (size_t i = 0; i < 4; i++)
+        write_in(folder, names[i], pairs, sizeof pairs - 1);
+    works("train --run %s/run " TINY "--data %s", folder, folder);
+    works("train --resume %s/run --steps 4 -q", folder);
+}
+
 START_TEST(any_seed_is_taken_where_the_data_say_what_is_held_out)
 {
     const char *run = fresh_path("run");
@@ -52,6 +64,7 @@ START_TEST(any_seed_is_taken_where_the_data_say_what_is_held_out)
 int main(int argc, char **argv)
 {
     static const Test tests[] = {TEST(another_seed_than_the_runs_is_refused_where_it_draws_what_is_held_out),
+                                 TEST(a_run_may_be_in_the_folder_of_its_data),
                                  TEST(any_seed_is_taken_where_the_data_say_what_is_held_out)};
     command_program("encdec");
     test_folders_in_memory();
