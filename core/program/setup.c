@@ -232,8 +232,9 @@ bool setup_weights(Trainer *c, const SharedOptions *o, const char *const (*alias
     return weights_read(&c->weights, s, o->weights, aliases, note, NULL, e);
 }
 
-/* Adds which checkpoints a run does have to an error about one that cannot be read. */
-static bool with_others(const Run *run, Error *e)
+/* Adds which checkpoints a run does have to an error about one that cannot be read. damaged: that one, if it is there;
+ * or NULL. */
+static bool with_others(const Run *run, const uint64_t *damaged, Error *e)
 {
     uint64_t *steps;
     size_t count;
@@ -241,11 +242,33 @@ static bool with_others(const Run *run, Error *e)
     if (!run_checkpoint_list(run, &steps, &count, NULL))
         return false;
     for (size_t i = 0; i < count; i++)
-        buffer_print(&list, "%s%" PRIu64, i ? ", " : "", steps[i]);
-    fail(e, "%s; complete checkpoints of the run: %s", e->text, list.size && !list.failed ? list.text : "none");
+        if (!damaged || steps[i] != *damaged)
+            buffer_print(&list, "%s%" PRIu64, list.size ? ", " : "", steps[i]);
+    fail(e, "%s; %scomplete checkpoints of the run: %s", e->text, damaged ? "other " : "",
+         list.size && !list.failed ? list.text : "none");
     buffer_free(&list);
     memory_free(steps);
     return false;
+}
+
+/* Whether a checkpoint's files are not what was saved: only then another may be read. A model or a vocabulary that does
+ * not fit fits none of them. */
+static bool is_damaged(const Run *run, uint64_t step)
+{
+    uint64_t *steps;
+    size_t count;
+    char *folder = run_checkpoint_path(run, step);
+    bool whole = false;
+    Error why;
+    if (folder && run_checkpoint_list(run, &steps, &count, NULL)) {
+        for (size_t i = 0; i < count; i++)
+            whole = whole || steps[i] == step;
+        memory_free(steps);
+    } else
+        whole = true; /* there is no memory to find out */
+    const bool damaged = folder && (!whole || !sums_match_all(folder, &why));
+    memory_free(folder);
+    return damaged;
 }
 
 /* A process that trains the run removes checkpoints: what was marked may be gone when it is opened, but then another
@@ -259,16 +282,18 @@ static bool read_of_run(Weights *w, Stream *s, const Run *run, const char *which
     bool marked = !strcmp(which, "best") || !strcmp(which, "last"), gone = false;
     for (int tries = 1;; tries++) {
         if (marked && !run_marked(run, which, &step, e))
-            return with_others(run, e);
+            return with_others(run, NULL, e);
         if (weights_read_step(w, s, run, step, aliases, note, &gone, e))
             return true;
         if (!gone || tries == TRIES)
             break;
         clock_sleep(briefly);
     }
-    if (gone)
+    if (gone) {
         fail(e, "the run %s has no checkpoint of step %" PRIu64 " (--weights %s)", run->path, step, which);
-    return with_others(run, e);
+        return with_others(run, NULL, e);
+    }
+    return is_damaged(run, step) && with_others(run, &step, e);
 }
 
 /* The file that --from names, or the best weights of the run. NULL: an Error. */

@@ -137,6 +137,27 @@ static void refused(TinyRun *r, const char *which, const char *first, const char
     ck_assert_msg(strstr(e.text, first) && strstr(e.text, second), "%s", e.text);
 }
 
+/* Changes bytes of a file, and not its length. */
+static void write_at(const char *path, long at, const char *bytes)
+{
+    FILE *f = fopen(path, "r+b");
+    ck_assert(f && !fseek(f, at, SEEK_SET) && fputs(bytes, f) >= 0 && !fclose(f));
+}
+
+START_TEST(what_fits_no_checkpoint_is_not_blamed_on_one)
+{
+    static const ModelNote other = {"tiny", "{\"gate\": true}"};
+    Error e;
+    TinyRun r;
+    tiny_run_open(&r, run_path(), &tiny_standard, &no_loop);
+    for (uint64_t step = 10; step <= 30; step += 10)
+        ck_done(save_value(&r, step, 0, &e), e);
+    ck_assert(!setup_stored_weights(&r.trainer.weights, r.trainer.worker[0].stream, r.run, "20", NULL, &other, &e));
+    ck_assert_msg(strstr(e.text, "gate") && !strstr(e.text, "complete checkpoints"), "%s", e.text);
+    tiny_run_close(&r);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+
 START_TEST(what_cannot_be_read_is_named_with_what_can)
 {
     Error e;
@@ -154,6 +175,9 @@ START_TEST(what_cannot_be_read_is_named_with_what_can)
     snprintf(file, sizeof file, "%s/checkpoints/00000030/model.safetensors", r.run->path);
     ck_assert_int_eq(truncate(file, 2000), 0);
     refused(&r, NULL, "00000030/model.safetensors ends too early", "complete checkpoints of the run: 0, 10, 20");
+    snprintf(file, sizeof file, "%s/checkpoints/00000020/model.safetensors", r.run->path);
+    write_at(file, 1900, "other bytes");
+    refused(&r, "20", "00000020/model.safetensors is damaged", "; other complete checkpoints of the run: 0, 10");
     ck_done(run_mark(r.run, "best", 40, &e), e);
     refused(&r, "best", "no checkpoint of step 40 (--weights best)", "0, 10, 20");
     tiny_run_close(&r);
@@ -198,10 +222,12 @@ START_TEST(weights_of_a_run_that_is_trained_are_always_found)
     tiny_run_close(&r);
 }
 
-static const Test tests[] = {
-    TEST(what_depends_on_the_machine_or_on_later_options_is_fixed), TEST(the_classes_of_memory_make_up_the_whole),
-    TEST(weights_are_found_by_mark_step_and_file), TEST(what_cannot_be_read_is_named_with_what_can),
-    TEST(weights_of_a_run_that_is_trained_are_always_found)};
+static const Test tests[] = {TEST(what_depends_on_the_machine_or_on_later_options_is_fixed),
+                             TEST(the_classes_of_memory_make_up_the_whole),
+                             TEST(weights_are_found_by_mark_step_and_file),
+                             TEST(what_cannot_be_read_is_named_with_what_can),
+                             TEST(what_fits_no_checkpoint_is_not_blamed_on_one),
+                             TEST(weights_of_a_run_that_is_trained_are_always_found)};
 
 int main(int argc, char **argv)
 {
