@@ -348,7 +348,7 @@ static bool read_average(Weights *w, Stream *s, const Run *run, const char *cons
                     "the run %s has no average.safetensors: encdec average makes one; other programs have only best, "
                     "last and steps",
                     run->path);
-    fine = fine && weights_read(w, s, path, aliases, note, NULL, e);
+    fine = fine && average_is_new(run, e) && weights_read(w, s, path, aliases, note, NULL, e);
     memory_free(path);
     return fine;
 }

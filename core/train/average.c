@@ -4,6 +4,10 @@
 #include "base/file.h"
 #include "base/memory.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
 char *average_path(const Run *run) { return run_file(run, "average.safetensors"); }
 
 /* A parameter's numbers through memory of the host, real by real: added to sums, or (which: back) set to sums / count.
@@ -47,10 +51,11 @@ static bool average(Weights *w, Stream *s, const Run *run, const uint64_t *steps
     return fine;
 }
 
-static bool write_average(const Weights *w, Stream *s, const Run *run, const ModelNote *note, Error *e)
+static bool write_average(const Weights *w, Stream *s, const Run *run, const ModelNote *note, uint64_t newest, Error *e)
 {
-    char *path = average_path(run);
-    bool fine = (path || fail(e, "out of memory for a path")) && weights_write(w, s, path, note, e);
+    char *path = average_path(run), step[24];
+    snprintf(step, sizeof step, "%" PRIu64, newest);
+    bool fine = (path || fail(e, "out of memory for a path")) && weights_write(w, s, path, note, step, e);
     memory_free(path);
     return fine;
 }
@@ -75,8 +80,27 @@ bool average_checkpoints(Weights *w, Stream *s, const Run *run, size_t last, con
     if (fine) {
         *first = steps[count - last];
         *newest = steps[count - 1];
-        fine = average(w, s, run, steps + count - last, last, note, e) && write_average(w, s, run, note, e);
+        fine = average(w, s, run, steps + count - last, last, note, e) && write_average(w, s, run, note, *newest, e);
     }
     memory_free(steps);
+    return fine;
+}
+
+bool average_is_new(const Run *run, Error *e)
+{
+    Safetensors *file = NULL;
+    char *path = average_path(run);
+    uint64_t latest = 0;
+    bool found = false;
+    bool fine = (path || fail(e, "out of memory for a path")) && safetensors_open(&file, path, e) &&
+                run_checkpoint_latest(run, &latest, &found, NULL, e);
+    const char *newest = fine ? safetensors_text(file, "newest") : NULL; /* older versions did not write it */
+    if (newest && found && strtoull(newest, NULL, 10) != latest)
+        fine = fail(e,
+                    "%s is of checkpoints up to step %s, and the run's newest is of step %" PRIu64
+                    ": encdec average makes it anew; to read it as it is, give it by name (--weights %s)",
+                    path, newest, latest, path);
+    safetensors_close(file);
+    memory_free(path);
     return fine;
 }

@@ -9,6 +9,9 @@
 bool average_checkpoints(Weights *w, Stream *s, const Run *run, size_t last, const ModelNote *note, uint64_t *first,
                          uint64_t *newest, Error *e);
 
+/* Whether the file is of the newest checkpoint, or whether the run went on since. */
+bool average_is_new(const Run *run, Error *e);
+
 /* Where they are, to be freed with memory_free; NULL when there is no memory. */
 char *average_path(const Run *run);
 

@@ -73,12 +73,12 @@ static bool list_blocks(TensorList *l, const Kernels *k, const Optimizer *o, Str
     return true;
 }
 
-bool weights_write(const Weights *w, Stream *s, const char *path, const ModelNote *note, Error *e)
+bool weights_write(const Weights *w, Stream *s, const char *path, const ModelNote *note, const char *newest, Error *e)
 {
     TensorList list;
-    const SafeText texts[] = {{"program", note->program}, {"model", note->options}};
+    const SafeText texts[] = {{"program", note->program}, {"model", note->options}, {"newest", newest}};
     bool fine = list_blocks(&list, w->k, NULL, s, &(SavedBlock){"", w->parameters, w->reals, NULL, 0}, 1, e) &&
-                safetensors_write(path, list.tensors, list.count, texts, sizeof texts / sizeof *texts, e);
+                safetensors_write(path, list.tensors, list.count, texts, sizeof texts / sizeof *texts - !newest, e);
     list_free(&list);
     return fine;
 }
@@ -149,7 +149,7 @@ bool checkpoint_save(Run *run, Trainer *c, const ModelNote *note, const Progress
     char *model = path_join(folder, "model.safetensors"), *state = path_join(folder, "state.safetensors");
     bool fine = (model && state) || fail(e, "out of memory while a checkpoint was saved");
     trainer_exchange(c);
-    fine = fine && weights_write(&c->weights, c->worker[0].stream, model, note, e);
+    fine = fine && weights_write(&c->weights, c->worker[0].stream, model, note, NULL, e);
     trainer_exchange(c);
     fine = fine && state_write(c, state, at, with_time, e) && run_checkpoint_commit(run, at->step, e);
     if (!fine)

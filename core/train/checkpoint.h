@@ -64,6 +64,7 @@ bool weights_read(Weights *w, Stream *s, const char *path, const char *const (*a
 bool weights_read_step(Weights *w, Stream *s, const Run *run, uint64_t step, const char *const (*aliases)[2],
                        const ModelNote *note, bool *gone, Error *e);
 
-bool weights_write(const Weights *w, Stream *s, const char *path, const ModelNote *note, Error *e);
+/* newest: of an average, the step of its newest checkpoint as a text; NULL: it is none. */
+bool weights_write(const Weights *w, Stream *s, const char *path, const ModelNote *note, const char *newest, Error *e);
 
 #endif

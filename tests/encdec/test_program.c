@@ -193,6 +193,21 @@ START_TEST(the_average_is_the_mean_of_checkpoints)
     refused(1, "has 3 checkpoints after step 0, not 4", "average --run %s --last 4", run);
 }
 
+START_TEST(an_average_of_what_the_run_was_before_it_went_on_is_refused)
+{
+    const char *run = trained("--steps 4 --save-every 2 --keep 3");
+    works("average --run %s --last 2", run);
+    works("eval --run %s -q --weights average", run);
+    works("train --resume %s -q", run); /* which trains nothing */
+    works("eval --run %s -q --weights average", run);
+    works("train --resume %s --steps 6 -q", run);
+    refused(1, "is of checkpoints up to step 4, and the run's newest is of step 6: encdec average makes it anew",
+            "eval --run %s -q --weights average", run);
+    works("eval --run %s -q --weights %s/average.safetensors", run, run);
+    works("average --run %s --last 2", run);
+    works("eval --run %s -q --weights average", run);
+}
+
 START_TEST(presets_are_the_models_that_they_are_named_after)
 {
     static const struct {
@@ -545,6 +560,7 @@ int main(int argc, char **argv)
                                  TEST(micro_batches_and_workers_change_rounding_alone),
                                  TEST(logits_are_dumped_in_reading_order),
                                  TEST(the_average_is_the_mean_of_checkpoints),
+                                 TEST(an_average_of_what_the_run_was_before_it_went_on_is_refused),
                                  TEST(presets_are_the_models_that_they_are_named_after),
                                  TEST(the_batch_and_what_is_left_out_are_said),
                                  TEST(a_folder_that_is_taken_is_refused_at_once),
