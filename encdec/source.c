@@ -6,10 +6,8 @@
 #include "base/memory.h"
 #include "base/philox.h"
 #include "base/sha256.h"
-#include "base/utf8.h"
 #include "core/tensor/sites.h"
 #include "core/text/archive.h"
-#include "core/text/csv.h"
 #include "encdec/builtin.h"
 
 #include <stdio.h>
@@ -192,74 +190,6 @@ static bool choose(Chosen *c, bool *chosen, Error *e)
 
 /* --- a table --- */
 
-/* Which sides' languages are columns of the first line, between these marks. */
-static void find_sides(const SourceOptions *o, const char *text, size_t size, const char *marks, bool found[SIDES_USED])
-{
-    const char *end = memchr(text, '\n', size), *at = text;
-    end = end ? end : text + size;
-    while (at < end) {
-        size_t length = strcspn(at, marks);
-        length = length < (size_t)(end - at) ? length : (size_t)(end - at);
-        for (size_t side = 0; side < SIDES_USED; side++)
-            found[side] |= is(at, length, o->language[side]);
-        at += length + 1;
-    }
-}
-
-/* Whether the first line names both languages: then it is a header. One that names the other column something else is
- * none to learn from: it would be a sentence, and any two columns would be taken. */
-static bool find_header(const SourceOptions *o, const char *text, size_t size, bool *header, Error *e)
-{
-    bool found[SIDES_USED] = {false}, alone[SIDES_USED] = {false};
-    find_sides(o, text, size, "\t,\r\n\"", found);
-    find_sides(o, text, size, "\t\r\n", alone);
-    *header = found[SOURCE] && found[TARGET];
-    if (*header || (!alone[SOURCE] && !alone[TARGET]) || !memchr(text, '\t', strcspn(text, "\n")))
-        return true;
-    return fail(e, "%s, line 1 has a column %s, but none named %s: a header names both languages", o->path,
-                o->language[alone[SOURCE] ? SOURCE : TARGET], o->language[alone[SOURCE] ? TARGET : SOURCE]);
-}
-
-static bool read_with_header(Sentences *s, const SourceOptions *o, char *text, size_t size, Error *e)
-{
-    Csv csv;
-    CsvField field[SIDES_USED];
-    bool row;
-    if (!csv_open(&csv, o->path, text, size, o->language, SIDES_USED, e))
-        return false;
-    for (;;) {
-        if (!csv_next(&csv, field, &row, e))
-            return false;
-        if (!row)
-            return true;
-        for (size_t side = 0; side < SIDES_USED; side++)
-            if (!lines_add(&s->side[SPLIT_TRAIN][side], field[side].text, field[side].size, e))
-                return false;
-    }
-}
-
-/* Source, a tab, target; what stands after another tab is not read. */
-static bool read_plain(Sentences *s, const SourceOptions *o, char *text, size_t size, Error *e)
-{
-    size_t number = 1;
-    for (const char *line = text, *end; line < text + size; line = end + 1, number++) {
-        end = memchr(line, '\n', (size_t)(text + size - line));
-        end = end ? end : text + size;
-        const char *tab = memchr(line, '\t', (size_t)(end - line));
-        if (!tab)
-            return fail(
-                e,
-                "%s, line %zu has no tab: a table of pairs has two columns, or a header with the columns %s and "
-                "%s",
-                o->path, number, o->language[SOURCE], o->language[TARGET]);
-        const char *next = memchr(tab + 1, '\t', (size_t)(end - tab - 1)), *last = next ? next : end;
-        if (!lines_add(&s->side[SPLIT_TRAIN][SOURCE], line, (size_t)(tab - line), e) ||
-            !lines_add(&s->side[SPLIT_TRAIN][TARGET], tab + 1, (size_t)(last - tab - 1), e))
-            return false;
-    }
-    return true;
-}
-
 typedef struct Table {
     Sentences *s;
     const SourceOptions *options;
@@ -288,9 +218,7 @@ static bool take_table(void *context, const char *name, const char *bytes, size_
     if (!copy)
         return memory_error(e, name, size, 1);
     memcpy(copy, bytes, size);
-    size_t mark = utf8_mark(copy, size);
-    bool header, done = find_header(t->options, copy + mark, size - mark, &header, e);
-    done = done && (header ? read_with_header : read_plain)(t->s, t->options, copy + mark, size - mark, e);
+    bool done = sentences_of_table(t->s, t->options, copy, size, e);
     memory_free(copy);
     return done;
 }

@@ -5,7 +5,7 @@
  *   - a prefix P: P.LANG alone, packed or not, to train on;
  *   - files by name, one a part and side, instead of or beside any other;
  *   - a table: with a header that names both languages (see core/text/csv.h), or two plain columns between tabs, source
- *     first; all of it to train on;
+ *     first (a third one is not read); all of it to train on;
  *   - none: the built-in sentences;
  *   - a treebank (treebank.h), where that is said.
  *
@@ -48,7 +48,10 @@ typedef struct Sentences {
     size_t bytes;    /* of these */
 } Sentences;
 
-/* What sentences_read does with a treebank. */
+/* What sentences_read does with the text of a table, which is written into, */
+bool sentences_of_table(Sentences *s, const SourceOptions *o, char *text, size_t size, Error *e);
+
+/* and with a treebank. */
 bool sentences_of_trees(Sentences *s, const SourceOptions *o, Error *e);
 bool sentences_recombine(Sentences *s, const SourceOptions *o, Error *e);
 

@@ -8,7 +8,7 @@ TESTS := $(wildcard tests/*/test_*.c)
 PROGRAM_OF_nn = charlm# whose network is tried there
 MORE_OF_research = tests/plot/runs.c tests/plot/written.c# of tests elsewhere
 MORE_OF_program = tests/train/tiny.c
-READERS = charlm/options encdec/source encdec/source_trees encdec/treebank encdec/lines encdec/builtin encdec/marian_npz encdec/marian_words# of programs, that are tried in tests/fuzz
+READERS = charlm/options encdec/source encdec/source_table encdec/source_trees encdec/treebank encdec/lines encdec/builtin encdec/marian_npz encdec/marian_words# of programs, that are tried in tests/fuzz
 module_of    = $(notdir $(patsubst %/,%,$(dir $1)))
 test_program = $(patsubst tests/%,$(OUT_BIN)/tests/%,$(subst /test_,/,$(1:.c=)))
 test_objects = $(patsubst %.c,$(OUT)/%.o,$1 $(wildcard tests/*.c) $(MORE_OF_$(call module_of,$1)) \

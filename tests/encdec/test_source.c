@@ -5,86 +5,18 @@
 #include "base/memory.h"
 #include "core/text/archive.h"
 #include "encdec/source.h"
-#include "tests/command.h"
+#include "tests/encdec/sources.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static const char *const english = "a dog\nthe cat sleeps\n\nhello", *const german =
-                                                                         "ein Hund\ndie Katze schläft\nnichts\nhallo\n";
-
-/* Where the running test's files are. */
-static const char *folder_now;
-
-static void put(const char *name, const char *text)
-{
-    char folder[600], *slash;
-    Error e;
-    snprintf(folder, sizeof folder, "%s/%s", folder_now, name);
-    slash = strrchr(folder, '/');
-    *slash = 0;
-    ck_done(folder_make(folder, &e), e);
-    write_in(folder_now, name, text, strlen(text));
-}
-
 static bool shell(const char *words)
 {
     char line[2000];
     snprintf(line, sizeof line, "cd '%s' && %s", folder_now, words);
     return system(line) == 0;
-}
-
-/* A path in the test's folder. */
-static const char *at(const char *name)
-{
-    static char path[8][700];
-    static int turn;
-    turn = (turn + 1) % 8;
-    snprintf(path[turn], sizeof *path, "%s/%s", folder_now, name);
-    return path[turn];
-}
-
-static SourceOptions source_at(const char *name)
-{
-    return (SourceOptions){.path = name ? at(name) : NULL, .language = {"en", "de"}, .seed = 1, .test = true};
-}
-
-static Sentences opened(const SourceOptions *o)
-{
-    Sentences s;
-    Error e;
-    ck_done(sentences_read(&s, o, &e), e);
-    return s;
-}
-
-static void refuse(const SourceOptions *o, const char *words)
-{
-    Sentences s;
-    Error e;
-    size_t before = memory_in_use();
-    ck_assert_msg(!sentences_read(&s, o, &e), "it was taken, where '%s' was to be said", words);
-    ck_assert_msg(strstr(e.text, words) && !strchr(e.text, '\n'), "'%s' does not say '%s'", e.text, words);
-    ck_assert_uint_eq(memory_in_use(), before);
-}
-
-static void expect_line(const Sentences *s, Split part, size_t side, size_t i, const char *words)
-{
-    Line line = lines_at(&s->side[part][side], i);
-    ck_assert_msg(line.size == strlen(words) && !memcmp(line.text, words, line.size), "line %zu is '%.*s', not '%s'", i,
-                  (int)line.size, line.text, words);
-}
-
-static void expect_four(const Sentences *s, Split part)
-{
-    ck_assert_uint_eq(s->side[part][SOURCE].count, 4);
-    ck_assert_uint_eq(s->side[part][TARGET].count, 4);
-    expect_line(s, part, SOURCE, 0, "a dog");
-    expect_line(s, part, SOURCE, 2, "");
-    expect_line(s, part, SOURCE, 3, "hello");
-    expect_line(s, part, TARGET, 1, "die Katze schläft");
-    expect_line(s, part, TARGET, 3, "hallo");
 }
 
 /* --- lines --- */
@@ -294,54 +226,6 @@ START_TEST(files_by_name_come_before_others)
     s = opened(&o);
     for (size_t part = 0; part < SPLITS; part++)
         expect_four(&s, (Split)part);
-    sentences_close(&s);
-}
-
-START_TEST(a_table_has_a_header_or_two_columns)
-{
-    folder_now = test_folder();
-    static const char *const tables[] = {
-        "a dog\tein Hund\nthe cat sleeps\tdie Katze schläft\tCC-BY\n\tnichts\nhello\thallo",
-        "de\tid\ten\nein Hund\t1\ta dog\ndie Katze schläft\t2\tthe cat sleeps\n"
-        "nichts\t3\t\nhallo\t4\thello\n",
-        "en,de\r\na dog,ein Hund\r\nthe cat sleeps,\"die Katze schläft\"\r\n"
-        ",nichts\r\n\"hello\",hallo\r\n"};
-    put("pairs.tsv", tables[_i]);
-    SourceOptions o = source_at("pairs.tsv");
-    Sentences s = opened(&o);
-    expect_four(&s, SPLIT_TRAIN);
-    sentences_close(&s);
-    ck_assert_uint_eq(memory_in_use(), 0);
-}
-
-/* Otherwise any two columns would be learned from, and the names of columns be a sentence. */
-START_TEST(a_header_that_names_one_language_is_refused)
-{
-    folder_now = test_folder();
-    static const char *const tables[] = {"id\tde\tfr\n1\tein Hund\tun chien\n", "en\tfr\r\na dog\tun chien\r\n"};
-    static const char *const words[] = {"line 1 has a column de, but none named en",
-                                        "line 1 has a column en, but none named de"};
-    put("pairs.tsv", tables[_i]);
-    SourceOptions o = source_at("pairs.tsv");
-    Sentences s;
-    Error e;
-    ck_assert(!sentences_read(&s, &o, &e));
-    ck_assert_msg(strstr(e.text, words[_i]), "%s", e.text);
-    ck_assert_uint_eq(memory_in_use(), 0);
-    put("pairs.tsv", "a dog\tein Hund, de\n");
-    s = opened(&o);
-    sentences_close(&s);
-}
-
-/* Quotes mean nothing where there is no header: sentences have them. */
-START_TEST(plain_columns_may_have_quotes)
-{
-    folder_now = test_folder();
-    put("pairs.txt", "\"hello\t\"hallo\n\tx\r\n");
-    SourceOptions o = source_at("pairs.txt");
-    Sentences s = opened(&o);
-    expect_line(&s, SPLIT_TRAIN, SOURCE, 0, "\"hello");
-    expect_line(&s, SPLIT_TRAIN, TARGET, 1, "x");
     sentences_close(&s);
 }
 
@@ -575,9 +459,6 @@ int main(int argc, char **argv)
                                  TEST_LOOP(however_they_are_packed_they_are_the_same, 6),
                                  TEST(a_prefix_is_a_training_part),
                                  TEST(files_by_name_come_before_others),
-                                 TEST_LOOP(a_table_has_a_header_or_two_columns, 3),
-                                 TEST_LOOP(a_header_that_names_one_language_is_refused, 2),
-                                 TEST(plain_columns_may_have_quotes),
                                  TEST_LOOP(one_pair_in_twenty_is_held_out, 4),
                                  TEST(another_seed_holds_out_others),
                                  TEST(unequal_counts_are_refused_with_the_line_where_one_ends),
