@@ -140,6 +140,15 @@ static const char *between(const FileLine *l)
     return memchr(l->text, 0, l->size) ? NULL : space;
 }
 
+/* Codes that are being read. */
+typedef struct Codes {
+    Bpe *b;
+    bool versioned;    /* line 1 says which version */
+    size_t with_count; /* lines that would be a subword and its count in a vocabulary */
+} Codes;
+
+#define HOW_CODES_START "the line '#version: 0.2', as vocab and subword-nmt's learn-bpe write them"
+
 /* "#version: 0.2"; 0.2.0 is the same. */
 static bool read_version(Bpe *b, const FileLine *l, Error *e)
 {
@@ -156,25 +165,41 @@ static bool read_version(Bpe *b, const FileLine *l, Error *e)
                 (int)(l->size < 40 ? l->size : 40), l->text);
 }
 
+static bool is_number(const char *text, size_t size)
+{
+    size_t digits = 0;
+    while (digits < size && text[digits] >= '0' && text[digits] <= '9')
+        digits++;
+    return size && digits == size;
+}
+
 static bool read_merge(void *context, const FileLine *l, Error *e)
 {
-    Bpe *b = context;
+    Codes *c = context;
     static const char version[] = "#version:";
     if (l->number == 1 && l->size >= strlen(version) && !memcmp(l->text, version, strlen(version)))
-        return read_version(b, l, e);
+        return (c->versioned = read_version(c->b, l, e));
     const char *space = utf8_valid(l->text, l->size) ? between(l) : NULL;
     if (!space)
-        return fail(e, "%s, line %zu: a merge is two subwords in UTF-8, separated by one space", l->path, l->number);
-    size_t left = (size_t)(space - l->text);
-    return bpe_add(b, l->text, left, space + 1, l->size - left - 1, e);
+        return fail(e, "%s, line %zu: a merge is two subwords in UTF-8, separated by one space%s", l->path, l->number,
+                    c->versioned ? "" : "; codes start with " HOW_CODES_START);
+    const size_t left = (size_t)(space - l->text), right = l->size - left - 1;
+    c->with_count += is_number(space + 1, right);
+    return bpe_add(c->b, l->text, left, space + 1, right, e);
 }
 
 bool bpe_read(Bpe *b, const char *path, Error *e)
 {
     *b = (Bpe){.separate_end = true}; /* unless the first line says otherwise */
-    bool done = file_lines(path, take_line, &(Reader){read_merge, b, 0}, e);
+    Codes c = {.b = b};
+    bool done = file_lines(path, take_line, &(Reader){read_merge, &c, 0}, e);
     if (done && !b->count && b->separate_end)
         done = fail(e, "%s is empty: codes start with the line '#version: 0.2'", path);
+    if (done && !c.versioned && c.with_count == b->count) /* "WORD 12" has two words, too */
+        done = fail(e,
+                    "%s is a list of subwords and their counts: codes are merges, 'LEFT RIGHT' on each line, "
+                    "after " HOW_CODES_START,
+                    path);
     if (done && bpe_finish(b, e))
         return true;
     bpe_close(b);

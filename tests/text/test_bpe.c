@@ -183,6 +183,11 @@ static const struct {
     {"#version:\na b\n", "line 1: these codes say"},
     {"", "is empty: codes start with the line '#version: 0.2'"},
     {"\n\n", "is empty"},
+    {"the 5\nlow@@ 3\n",
+     "is a list of subwords and their counts: codes are merges, 'LEFT RIGHT' on each line, after the "
+     "line '#version: 0.2', as vocab and subword-nmt's learn-bpe write them"},
+    {"the\nlow@@\n", "line 1: a merge is two subwords in UTF-8, separated by one space; codes start with the line "
+                     "'#version: 0.2', as vocab and subword-nmt's learn-bpe write them"},
 };
 
 START_TEST(a_bad_line_of_codes_is_named)
@@ -199,8 +204,16 @@ static const struct {
     const char *text;
     size_t merges;
 } good_codes[] = {
-    {"#version: 0.2\n", 0}, {"#version: 0.2", 0}, {"#version: 0.2.0\r\na b\r\n", 1}, {"a b", 1},
-    {"a b\n\n\n", 1},       {" a b \n", 1},       {"#version: 0.2\na b\na b", 2},    {"\xC2\xA0 b\nb \t\n", 2},
+    {"#version: 0.2\n", 0},
+    {"#version: 0.2", 0},
+    {"#version: 0.2.0\r\na b\r\n", 1},
+    {"a b", 1},
+    {"a b\n\n\n", 1},
+    {" a b \n", 1},
+    {"1 0\n0 </w>", 2},
+    {"#version: 0.2\n1 0\n", 1},
+    {"#version: 0.2\na b\na b", 2},
+    {"\xC2\xA0 b\nb \t\n", 2},
 };
 
 START_TEST(odd_codes_are_read)
