@@ -192,8 +192,9 @@ static bool add_text(Files *f, const Labelled *text, Error *e)
 static bool is_text(const Files *f, const File *file, Error *e)
 {
     const char *name = f->bytes.text + file->name, *text = f->bytes.text + file->text;
-    if (file->size >= 2 && (!memcmp(text, "\xFF\xFE", 2) || !memcmp(text, "\xFE\xFF", 2)))
-        return fail(e, "%s: %.200s is in UTF-16: convert it to UTF-8", f->path, name);
+    Error why;
+    if (!text_in_utf8(name, text, file->size, &why))
+        return fail(e, "%s: %s", f->path, why.text);
     return file->kind == TABLE || is_table(name) || !memchr(text, 0, file->size) ||
            fail(e, "%s: %.200s has zero bytes in it, so it is no text: remove it", f->path, name);
 }

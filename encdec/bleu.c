@@ -35,6 +35,8 @@ static bool read_texts(Compared *t, Error *e)
         if (!text_read(t->names[i], &t->bytes[i], &t->text[i].size, e))
             return false;
         t->text[i].text = t->bytes[i];
+        if (!text_in_utf8(t->names[i], t->bytes[i], t->text[i].size, e))
+            return false;
     }
     return true;
 }

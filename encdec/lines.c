@@ -5,14 +5,20 @@
 #include "base/memory.h"
 #include "base/ranks.h"
 #include "base/utf8.h"
+#include "core/text/archive.h"
 
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
 
-bool lines_of_text(Lines *l, char *text, size_t size, Error *e)
+bool lines_of_text(Lines *l, const char *name, char *text, size_t size, Error *e)
 {
     size_t count = size && text[size - 1] != '\n', next = 0;
+    if (!text_in_utf8(name, text, size, e)) {
+        *l = (Lines){0};
+        memory_free(text);
+        return false;
+    }
     for (size_t i = 0; i < size; i++)
         count += text[i] == '\n';
     *l = (Lines){.count = count, .text = text, .text_capacity = size, .start_capacity = count + 1};

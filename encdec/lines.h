@@ -20,8 +20,8 @@ typedef struct Lines {
     size_t text_capacity, start_capacity;
 } Lines;
 
-/* Takes over a text that memory_free frees, also when it fails. */
-bool lines_of_text(Lines *l, char *text, size_t size, Error *e);
+/* Takes over a text that memory_free frees, also when it fails. `name` is for messages. */
+bool lines_of_text(Lines *l, const char *name, char *text, size_t size, Error *e);
 
 /* One more after those that are there. */
 bool lines_add(Lines *l, const char *text, size_t size, Error *e);

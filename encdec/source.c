@@ -33,7 +33,7 @@ static bool read_lines(Lines *l, const char *path, Error *e)
 {
     char *text;
     size_t size;
-    return text_read(path, &text, &size, e) && lines_of_text(l, text, size, e);
+    return text_read(path, &text, &size, e) && lines_of_text(l, path, text, size, e);
 }
 
 /* --- a folder or an archive: files by their names --- */
@@ -127,7 +127,7 @@ static bool take_chosen(void *context, const char *name, const char *bytes, size
         if (!copy)
             return memory_error(e, name, size, 1);
         memcpy(copy, bytes, size);
-        if (!lines_of_text(to, copy, size, e))
+        if (!lines_of_text(to, name, copy, size, e))
             return false;
     }
     return true;
@@ -218,7 +218,7 @@ static bool take_table(void *context, const char *name, const char *bytes, size_
     if (!copy)
         return memory_error(e, name, size, 1);
     memcpy(copy, bytes, size);
-    bool done = sentences_of_table(t->s, t->options, copy, size, e);
+    bool done = text_in_utf8(t->options->path, copy, size, e) && sentences_of_table(t->s, t->options, copy, size, e);
     memory_free(copy);
     return done;
 }

@@ -72,7 +72,7 @@ static bool take(void *context, const char *name, const char *bytes, size_t size
         return false;
     TreeFile *f = &r->file[r->count++];
     *f = (TreeFile){.name = memory_string(name)};
-    bool fine = f->name || memory_error(e, "a name", strlen(name), 1);
+    bool fine = (f->name || memory_error(e, "a name", strlen(name), 1)) && text_in_utf8(name, bytes, size, e);
     for (size_t at = 0; fine;) {
         if (!tree_read(&t, bytes, size, &at, &why))
             fine = fail(e, "%s: %s", name, why.text);

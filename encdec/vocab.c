@@ -62,7 +62,7 @@ static bool read_file(Vocab *v, size_t i, const char *name, Error *e)
     if (v->options.tokens.rule == TOKENS_MOSES && !side_of(v, name, &side, e))
         return app_misused(&v->c->app);
     v->texts[i] = (SubwordsText){&v->files[i], side};
-    return text_read(name, &text, &size, e) && lines_of_text(&v->files[i], text, size, e);
+    return text_read(name, &text, &size, e) && lines_of_text(&v->files[i], name, text, size, e);
 }
 
 static bool read_texts(Vocab *v, Error *e)

@@ -219,12 +219,22 @@ bool app_names(const char *option, const char *list, Error *e)
     return true;
 }
 
+/* What is no pipe is looked at before it is read. On standard input each line has an answer, whatever it is. */
+static bool is_utf8(const char *name, FILE *file, Error *e)
+{
+    char start[2];
+    const long at = ftell(file);
+    const size_t got = at < 0 ? 0 : fread(start, 1, sizeof start, file);
+    return at < 0 || (text_in_utf8(name, start, got, e) &&
+                      (!fseek(file, at, SEEK_SET) || fail(e, "cannot read %s: %s", name, strerror(errno))));
+}
+
 bool app_input(const char *name, bool (*read)(void *self, FILE *file, Error *e), void *self, Error *e)
 {
     FILE *file = name ? fopen(name, "rb") : stdin;
     if (!file)
         return fail(e, "cannot read %s: %s", name, strerror(errno));
-    bool fine = (!name || text_is_plain(name, e)) && read(self, file, e) &&
+    bool fine = (!name || (text_is_plain(name, e) && is_utf8(name, file, e))) && read(self, file, e) &&
                 (!ferror(file) || fail(e, "cannot read %s: %s", name ? name : "standard input", strerror(errno)));
     if (file != stdin)
         fclose(file);

@@ -107,6 +107,12 @@ bool text_is_plain(const char *path, Error *e)
     return find_packing(path, &kind, e) && (!kind || fail(e, "%s is packed (%s): unpack it first", path, kind));
 }
 
+bool text_in_utf8(const char *name, const char *bytes, size_t size, Error *e)
+{
+    const bool marked = size >= 2 && (!memcmp(bytes, "\xFF\xFE", 2) || !memcmp(bytes, "\xFE\xFF", 2));
+    return !marked || fail(e, "%.400s is in UTF-16: convert it to UTF-8", name);
+}
+
 static const char *base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');

@@ -35,6 +35,9 @@ bool text_is_plain(const char *path, Error *e);
 /* How long the ending is by which a name says that a file is packed: of train.en.gz 3; 0: there is none. */
 size_t text_packed_ending(const char *name);
 
+/* For what reads a text as UTF-8: an error where it begins with the byte order mark of UTF-16. */
+bool text_in_utf8(const char *name, const char *bytes, size_t size, Error *e);
+
 /* Whether this build opens packed files. */
 bool text_reads_archives(void);
 

@@ -57,6 +57,18 @@ START_TEST(case_and_references_are_counted_as_asked)
     said_free(&s);
 }
 
+START_TEST(utf_16_is_refused)
+{
+    setup();
+    write_in(place, "wide", "\xFF\xFE\n", 3);
+    refused(1, "wide is in UTF-16: convert it to UTF-8", "bleu %s/wide %s/ref", place, place);
+    refused(1, "wide is in UTF-16", "subwords --type bytes --file %s/wide", place);
+    write_in(place, "small", "abc\n", 4);
+    Said s = must("subwords --type bytes --file %s/small", place); /* from its first byte on */
+    ck_assert_str_eq(s.out, "0x61 0x62 0x63\n");
+    said_free(&s);
+}
+
 START_TEST(two_systems_differ_or_may_not)
 {
     setup();
@@ -100,8 +112,11 @@ START_TEST(what_cannot_be_compared_is_refused)
 int main(int argc, char **argv)
 {
     static const Test tests[] = {TEST(a_text_is_like_itself_and_less_like_others),
-                                 TEST(case_and_references_are_counted_as_asked), TEST(two_systems_differ_or_may_not),
-                                 TEST(references_in_tokens_are_warned_of), TEST(what_cannot_be_compared_is_refused)};
+                                 TEST(case_and_references_are_counted_as_asked),
+                                 TEST(utf_16_is_refused),
+                                 TEST(two_systems_differ_or_may_not),
+                                 TEST(references_in_tokens_are_warned_of),
+                                 TEST(what_cannot_be_compared_is_refused)};
     command_program("encdec");
     test_folders_in_memory();
     return suite_run("encdec/bleu", tests, sizeof tests / sizeof *tests, argc, argv);

@@ -12,7 +12,7 @@ static Lines lines_of(const char *text)
 {
     Lines l;
     Error e;
-    ck_done(lines_of_text(&l, memory_string(text), strlen(text), &e), e);
+    ck_done(lines_of_text(&l, "a text", memory_string(text), strlen(text), &e), e);
     return l;
 }
 

@@ -61,7 +61,7 @@ START_TEST(lines_end_in_lf_or_crlf_and_the_last_may_not)
         Error e;
         char *text = memory_get(cases[i].size + 1, 1);
         memcpy(text, cases[i].text, cases[i].size);
-        ck_done(lines_of_text(&l, text, cases[i].size, &e), e);
+        ck_done(lines_of_text(&l, "a", text, cases[i].size, &e), e);
         ck_assert_uint_eq(l.count, cases[i].count);
         for (size_t k = 0; k < l.count; k++) {
             Line line = lines_at(&l, k);
@@ -343,6 +343,30 @@ START_TEST(what_is_no_source_is_refused)
     refuse(&o, "never");
 }
 
+/* Each line would be read as other characters, a zero byte before or after each. */
+START_TEST(utf_16_is_refused_by_name)
+{
+    folder_now = test_folder();
+    put("set/train.en", english);
+    put("set/train.de", "\xFF\xFE"
+                        "e");
+    SourceOptions o = source_at("set");
+    refuse(&o, "train.de is in UTF-16: convert it to UTF-8");
+    put("pairs.tsv", "\xFE\xFF"
+                     "e\td\n");
+    o = source_at("pairs.tsv");
+    refuse(&o, "pairs.tsv is in UTF-16: convert it to UTF-8");
+    if (text_reads_archives()) {
+        ck_assert(shell("tar cf it.tar set"));
+        o = source_at("it.tar");
+        refuse(&o, "set/train.de is in UTF-16");
+    }
+    put("trees.mrg", "\xFF\xFE(");
+    o = source_at("trees.mrg");
+    o.treebank = true;
+    refuse(&o, "trees.mrg is in UTF-16");
+}
+
 START_TEST(one_language_for_both_sides_is_refused_but_where_files_are_named)
 {
     folder_now = test_folder();
@@ -463,6 +487,7 @@ int main(int argc, char **argv)
                                  TEST(another_seed_holds_out_others),
                                  TEST(unequal_counts_are_refused_with_the_line_where_one_ends),
                                  TEST(what_is_no_source_is_refused),
+                                 TEST(utf_16_is_refused_by_name),
                                  TEST(one_language_for_both_sides_is_refused_but_where_files_are_named),
                                  TEST(half_a_file_is_refused),
                                  TEST(built_in_sentences_are_english_and_german_in_either_order),

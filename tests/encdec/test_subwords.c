@@ -36,7 +36,7 @@ static Lines lines_of(const char *text, size_t size)
     Lines l;
     Error e;
     memcpy(copy, text, size);
-    ck_done(lines_of_text(&l, copy, size, &e), e);
+    ck_done(lines_of_text(&l, "a text", copy, size, &e), e);
     return l;
 }
 
@@ -46,7 +46,7 @@ static Lines lines_in(const char *path)
     size_t size;
     Lines l;
     Error e;
-    ck_done(file_read(path, &text, &size, &e) && lines_of_text(&l, text, size, &e), e);
+    ck_done(file_read(path, &text, &size, &e) && lines_of_text(&l, "a text", text, size, &e), e);
     return l;
 }
 
