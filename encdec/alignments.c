@@ -135,9 +135,12 @@ bool alignments_read(Alignments *a, const SentencePairs *p, const Subwords *s, s
     Reading r = {.a = a, .p = p, .registers = s->registers, .lines = lines};
     bool done = begin(a, p, e) && file_lines(path, take_line, &r, e);
     memory_free(r.links);
+    if (done && r.next < p->count)
+        return fail(e, "%s has no line %zu: it must have one for each line of the training part", path,
+                    p->line[r.next] + 1);
     return done &&
-           (r.next == p->count || fail(e, "%s has no line %zu: it must have one for each line of the training part",
-                                       path, p->line[r.next] + 1));
+           (a->source.count ||
+            fail(e, "%s has no link for a pair that is trained on: there is nothing to guide attention by", path));
 }
 
 /* --- a batch --- */

@@ -76,16 +76,18 @@ START_TEST(links_are_read_for_the_pairs_that_are_trained_on)
 
 static const struct {
     const char *text, *words;
-} wrong[] = {{"0-0\n\n\n", "has no line 4"},
-             {"0-0\n\n0\n\n\n\n", "line 3: expected links such as 0-0"},
-             {"0:0\n\n\n\n\n\n", "line 1: expected links"},
-             {"0-\n\n\n\n\n\n", "line 1: expected links"},
-             {"-0\n\n\n\n\n\n", "line 1: expected links"},
-             {"0-0x\n\n\n\n\n\n", "line 1: expected links"},
-             {"0-0 3-0\n\n\n\n\n\n", "has a link 3-0, but this pair has 3 and 3 subwords"},
-             {"0-3\n\n\n\n\n\n", "has a link 0-3"},
-             {"0-0\n\n\n\n\n\n\n\n", "has a line 8, and the training part has 7"},
-             {"0-99999999999999999999\n\n\n\n\n\n", "has a link 0-9999999999"}};
+} wrong[] = {
+    {"0-0\n\n\n", "has no line 4"},
+    {"0-0\n\n0\n\n\n\n", "line 3: expected links such as 0-0"},
+    {"0:0\n\n\n\n\n\n", "line 1: expected links"},
+    {"0-\n\n\n\n\n\n", "line 1: expected links"},
+    {"-0\n\n\n\n\n\n", "line 1: expected links"},
+    {"0-0x\n\n\n\n\n\n", "line 1: expected links"},
+    {"0-0 3-0\n\n\n\n\n\n", "has a link 3-0, but this pair has 3 and 3 subwords"},
+    {"0-3\n\n\n\n\n\n", "has a link 0-3"},
+    {"0-0\n\n\n\n\n\n\n\n", "has a line 8, and the training part has 7"},
+    {"0-99999999999999999999\n\n\n\n\n\n", "has a link 0-9999999999"},
+    {"\n0-0\n\n\n\n\n\n", "has no link for a pair that is trained on: there is nothing to guide attention by"}};
 
 START_TEST(what_is_no_alignment_is_refused)
 {
