@@ -155,6 +155,8 @@ static bool choose_options(Apply *a, Error *e)
     EncdecOptions *v = a->c->options;
     if (!options_given(a->c->app.command_line, "tokens"))
         v->tokens = TOKENS_SPACES;
+    if (v->shared.json)
+        return fail(e, "subwords writes lines of subwords, one for each line: leave out --json");
     if (v->join && v->type != SUBWORDS_BPE)
         return fail(e, "--join joins the subwords of --type bpe only");
     if (v->join)

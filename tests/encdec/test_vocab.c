@@ -215,6 +215,7 @@ START_TEST(what_cannot_be_learnt_or_cut_is_refused)
     refused(1, "/no/such/data", "vocab --data /no/such/data");
     refused(1, "too small", "vocab --type wordpiece --size 9");
     refused(2, "the merges to split with", "subwords");
+    refused(2, "leave out --json", "subwords --json --codes " FIXTURE("codes"));
     refused(2, "the subwords to split into", "subwords --type words");
     refused(2, "--join", "subwords --join --type words");
     refused(1, "/no/such/codes", "subwords --codes /no/such/codes");
