@@ -217,9 +217,16 @@ static bool add_file(Files *f, const File *file, Error *e)
 
 /* --- tables --- */
 
+/* The columns: of texts and, where there are two, of labels. */
 static bool open_table(Csv *csv, const Files *f, const File *file, const char *const *columns, size_t count, Error *e)
 {
-    return csv_open(csv, f->bytes.text + file->name, f->bytes.text + file->text, file->size, columns, count, e);
+    Error why;
+    if (csv_open(csv, f->bytes.text + file->name, f->bytes.text + file->text, file->size, columns, count, &why))
+        return true;
+    if (!csv->missing)
+        return fail(e, "%s", why.text);
+    const char *what = csv->missing == columns[0] ? "text" : "label";
+    return fail(e, "%s. Name the one of %ss with --%s-column", why.text, what, what);
 }
 
 /* Without a label where none is there and none is needed. */

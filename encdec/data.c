@@ -266,6 +266,10 @@ bool bitext_suits(const Bitext *b, Split part, Error *e)
     const SentencePairs *p = &b->parts[part];
     if (p->count)
         return true;
+    if (part == SPLIT_TRAIN && !b->lines)
+        return fail(e,
+                    "there are no pairs to train on: the training part has no lines; give another with --data, or with "
+                    "--train-source and --train-target");
     if (part == SPLIT_TRAIN)
         return fail(e,
                     "there are no pairs to train on: %zu have an empty side, %zu have more subwords than --longest or "

@@ -44,6 +44,7 @@ typedef struct Chosen {
     Sentences *s;
     char name[SPLITS][SIDES_USED][NAME];  /* empty: none */
     char rival[SPLITS][SIDES_USED][NAME]; /* another in as few folders; empty: none */
+    bool trees;                           /* there are files of trees */
 } Chosen;
 
 /* The length of a name without what says that it is packed. */
@@ -102,6 +103,9 @@ static void consider(Chosen *c, const char *name, size_t side)
 
 static bool choose_by_name(void *context, const char *name)
 {
+    Chosen *c = context;
+    const size_t length = strlen(name);
+    c->trees |= length > 4 && !strcmp(name + length - 4, ".mrg") && strcmp(name, path_name(c->options->path));
     for (size_t side = 0; side < SIDES_USED; side++)
         consider(context, name, side);
     return false;
@@ -285,6 +289,8 @@ static bool read_path(Sentences *s, const SourceOptions *o, Error *e)
     done = entries_read(o->path, &(Entries){choose_by_name, NULL, c}, e) && choose(c, &chosen, e);
     if (done && chosen)
         done = read_chosen(c, e);
+    else if (done && c->trees)
+        done = fail(e, "%s holds files of trees (.mrg): they are read with --trees", o->path);
     else if (done && folder)
         done = fail(e, "the folder %s holds no train.%s and train.%s: give the languages with --source and --target",
                     o->path, o->language[SOURCE], o->language[TARGET]);

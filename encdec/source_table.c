@@ -109,6 +109,14 @@ static bool columns_are_clear(const PlainColumns *columns, const SourceOptions *
     return true;
 }
 
+static bool no_tab(const SourceOptions *o, const char *text, size_t number, Error *e)
+{
+    if (number == 1 && text[strspn(text, " \t\r\n")] == '(')
+        return fail(e, "%s, line 1 has no tab, and begins like a tree: a treebank is read with --trees", o->path);
+    return fail(e, "%s, line %zu has no tab: a table of pairs has two columns, or a header with the columns %s and %s",
+                o->path, number, o->language[SOURCE], o->language[TARGET]);
+}
+
 /* Source, a tab, target; what stands after another tab, such as who wrote them, is not read. */
 static bool read_plain(Sentences *s, const SourceOptions *o, char *text, size_t size, Error *e)
 {
@@ -119,11 +127,7 @@ static bool read_plain(Sentences *s, const SourceOptions *o, char *text, size_t 
         end = memchr(line, '\n', (size_t)(text + size - line));
         end = end ? end : text + size;
         if (!split_plain(line, end, field, &columns, number == 1))
-            return fail(
-                e,
-                "%s, line %zu has no tab: a table of pairs has two columns, or a header with the columns %s and "
-                "%s",
-                o->path, number, o->language[SOURCE], o->language[TARGET]);
+            return no_tab(o, text, number, e);
         if (!columns_are_clear(&columns, o, number, e))
             return false;
         for (size_t side = 0; side < SIDES_USED; side++)

@@ -95,8 +95,10 @@ static bool read_header(Csv *c, const char *const *names, Buffer *there, Error *
         return memory_error(e, c->path, there->size, 1);
     utf8_hide_controls(there->text, there->size);
     for (size_t i = 0; i < c->wanted; i++)
-        if (!found[i])
+        if (!found[i]) {
+            c->missing = names[i];
             return fail(e, "%s has no column '%s'; its columns are: %.300s", c->path, names[i], there->text);
+        }
     return true;
 }
 

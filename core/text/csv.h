@@ -24,6 +24,7 @@ typedef struct Csv {
     size_t ending; /* where it ends */
     size_t fields; /* of each row */
     size_t wanted, place[CSV_COLUMNS];
+    const char *missing; /* the wanted column for which opening failed; NULL: none */
 } Csv;
 
 /* Reads the header of a text, which is kept by the caller and written into: fields are in it. `names` are the columns

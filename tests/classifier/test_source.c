@@ -316,8 +316,10 @@ START_TEST(what_cannot_be_learnt_from_is_refused_in_one_line)
     static const struct {
         const char *path, *text, *words;
     } faults[] = {
-        {"a.csv", "review,sentiment\ngood,pos\n", "a.csv has no column 'text'; its columns are: review, sentiment"},
-        {"a.csv", "text,sentiment\ngood,pos\n", "a.csv has no column 'label'; its columns are: text, sentiment"},
+        {"a.csv", "review,sentiment\ngood,pos\n",
+         "a.csv has no column 'text'; its columns are: review, sentiment. Name the one of texts with --text-column"},
+        {"a.csv", "text,sentiment\ngood,pos\n",
+         "a.csv has no column 'label'; its columns are: text, sentiment. Name the one of labels with --label-column"},
         {"a.csv", "text,label\ngood,pos\n\"bad,neg\n", "a.csv, line 3: a quote is opened"},
         {"a.csv", "text,label\ngood,pos\nfine,pos\n", "all training texts are of one class, 'pos'"},
         {"a.csv", "text,label\ngood,pos\nbad,\n", "a.csv, line 3: the label '' is empty"},

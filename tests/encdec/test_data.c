@@ -487,6 +487,14 @@ static bool open_once(void *argument, Error *e)
     return done;
 }
 
+START_TEST(a_training_part_without_lines_is_said_to_have_none)
+{
+    Bitext b = {0};
+    Error e;
+    ck_assert(!bitext_suits(&b, SPLIT_TRAIN, &e));
+    ck_assert_msg(strstr(e.text, "the training part has no lines") && strstr(e.text, "--data"), "%s", e.text);
+}
+
 START_TEST(without_memory_there_are_no_pairs)
 {
     BitextOptions o = data_of("a b\na\n\nb b\n", "x\ny\nz\nx\n");
@@ -515,6 +523,7 @@ int main(int argc, char **argv)
                                  TEST(empty_lines_are_scored),
                                  TEST(a_vocabulary_is_that_of_the_training_part),
                                  TEST(parts_without_pairs_are_no_use),
+                                 TEST(a_training_part_without_lines_is_said_to_have_none),
                                  TEST_LOOP(without_memory_there_are_no_pairs, 6)};
     test_folders_in_memory();
     return suite_run("encdec/data", tests, sizeof tests / sizeof *tests, argc, argv);

@@ -367,6 +367,22 @@ START_TEST(utf_16_is_refused_by_name)
     refuse(&o, "trees.mrg is in UTF-16");
 }
 
+START_TEST(where_trees_are_the_option_is_named)
+{
+    folder_now = test_folder();
+    put("w.mrg", "\n (S (NN dog))\n");
+    put("bank/w.mrg", "(S (NN dog))\n");
+    SourceOptions o = source_at("w.mrg");
+    refuse(&o, "line 1 has no tab, and begins like a tree: a treebank is read with --trees");
+    o = source_at("bank");
+    refuse(&o, "holds files of trees (.mrg): they are read with --trees");
+    if (text_reads_archives()) {
+        ck_assert(shell("tar cf bank.tar bank"));
+        o = source_at("bank.tar");
+        refuse(&o, "holds files of trees (.mrg): they are read with --trees");
+    }
+}
+
 START_TEST(one_language_for_both_sides_is_refused_but_where_files_are_named)
 {
     folder_now = test_folder();
@@ -488,6 +504,7 @@ int main(int argc, char **argv)
                                  TEST(unequal_counts_are_refused_with_the_line_where_one_ends),
                                  TEST(what_is_no_source_is_refused),
                                  TEST(utf_16_is_refused_by_name),
+                                 TEST(where_trees_are_the_option_is_named),
                                  TEST(one_language_for_both_sides_is_refused_but_where_files_are_named),
                                  TEST(half_a_file_is_refused),
                                  TEST(built_in_sentences_are_english_and_german_in_either_order),
