@@ -122,6 +122,47 @@ static bool choose_panels(Plot *p, Error *e)
     return fine;
 }
 
+/* Whether a log has numbers of a panel. */
+static bool has_panel(const Log *log, const char *panel, size_t length)
+{
+    Buffer has = {0};
+    curve_panels(&has, log);
+    const char *found = has.size ? has.text : "";
+    while (*found && (strncmp(found, panel, length) != 0 || (found[length] && found[length] != ' ')))
+        found += strcspn(found, " ") + (found[strcspn(found, " ")] == ' ');
+    const bool is_there = *found;
+    buffer_free(&has);
+    return is_there;
+}
+
+static bool none_has(const Plot *p, const char *panel, size_t length, Error *e)
+{
+    Buffer has = {0};
+    curve_panels(&has, &p->log[0]);
+    for (size_t i = 0; i < has.size; i++)
+        if (has.text[i] == ' ')
+            has.text[i] = ',';
+    fail(e, "the log of %s has no %.*s, only %s: choose with --what", p->run[0], (int)length, panel,
+         has.size ? has.text : "steps");
+    buffer_free(&has);
+    return false;
+}
+
+/* Each panel is in some log. (That of a loss may also show the validation part's alone.) */
+static bool panels_are_there(const Plot *p, Error *e)
+{
+    for (const char *at = p->panels; *at; at += *at == ' ') {
+        const size_t length = strcspn(at, " ");
+        bool is_there = strncmp(at, "loss", length) == 0;
+        for (size_t i = 0; !is_there && i < p->runs; i++)
+            is_there = has_panel(&p->log[i], at, length);
+        if (!is_there)
+            return none_has(p, at, length, e);
+        at += length;
+    }
+    return true;
+}
+
 /* ---- drawing */
 
 static void forget(Plot *p)
@@ -171,7 +212,7 @@ static bool draw(Plot *p, Error *e)
     const SharedOptions *o = p->a->options;
     Legend legend;
     Buffer data = {0};
-    if (!choose_panels(p, e) || !legend_make(&legend, p->run, p->runs, o->apart, e))
+    if (!choose_panels(p, e) || !panels_are_there(p, e) || !legend_make(&legend, p->run, p->runs, o->apart, e))
         return false;
     p->curves = legend.curves;
     const Picture picture = {.script = "loss",
@@ -282,18 +323,12 @@ static bool wait_for_more(Plot *p, bool *going, Error *e)
 /* Whether the first run's log has numbers of all panels: those of evaluations come late. */
 static bool has_panels(const Plot *p)
 {
-    Buffer has = {0};
-    curve_panels(&has, &p->log[0]);
     bool all = true;
     for (const char *at = p->panels; all && *at; at += *at == ' ') {
         const size_t length = strcspn(at, " ");
-        const char *found = has.size ? has.text : "";
-        while (*found && strncmp(found, at, length) != 0)
-            found += strcspn(found, " ") + (found[strcspn(found, " ")] == ' ');
-        all = *found;
+        all = has_panel(&p->log[0], at, length);
         at += length;
     }
-    buffer_free(&has);
     return all;
 }
 

@@ -44,6 +44,16 @@ START_TEST(a_picture_and_its_data_are_in_the_run)
     said_free(&s);
 }
 
+START_TEST(what_no_log_has_is_refused_before_anything_is_written)
+{
+    const char *run = trained("run", "");
+    refused(1, "has no accuracy, only loss,rate,norm,speed", "plot --run %s --what accuracy", run);
+    refused(1, "has no bleu", "plot --run %s --what loss,bleu", run);
+    char path[700];
+    snprintf(path, sizeof path, "%s/pictures/loss.tsv", run);
+    ck_assert(!file_exists(path));
+}
+
 START_TEST(a_run_that_went_on_is_one_curve)
 {
     size_t size;
@@ -321,6 +331,7 @@ START_TEST(what_cannot_be_drawn_is_said_in_a_line)
 
 static const Test tests[] = {
     TEST(a_picture_and_its_data_are_in_the_run),
+    TEST(what_no_log_has_is_refused_before_anything_is_written),
     TEST(a_run_that_went_on_is_one_curve),
     TEST(runs_are_compared_and_seeds_gathered),
     TEST(a_run_is_written_for_tensorboard),

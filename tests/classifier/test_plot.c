@@ -27,7 +27,7 @@ START_TEST(its_log_has_accuracy)
     char *data = read_in(run, "pictures/loss.tsv", &size);
     ck_assert_ptr_nonnull(strstr(data, "\taccuracy (%)\t"));
     memory_free(data);
-    refused(1, "nothing to draw of bleu", "plot --run %s --what bleu --out -", run);
+    refused(1, "has no bleu, only loss,accuracy", "plot --run %s --what bleu --out -", run);
 }
 
 START_TEST(its_data_are_drawn_whole)
