@@ -17,9 +17,12 @@ static const char *const silent[] = {"workers", "team",         "micro-batch", "
 
 static const char *const groups[] = {"model", "training"};
 
+enum { MOST_OPTIONS = 3 }; /* that a label has */
+
 typedef struct Configs {
     Json **json; /* [count] */
     size_t count;
+    bool many; /* more options differ than a label has */
 } Configs;
 
 static bool is_silent(const char *key)
@@ -107,28 +110,43 @@ static bool any_data_differ(const Configs *c)
     return differ;
 }
 
-static void add_difference(Buffer *b, const char *key, const char *value)
+static size_t add_difference(Buffer *b, const char *key, const char *value)
 {
-    if (value)
+    if (value && b)
         buffer_print(b, "%s%s %s", b->size ? ", " : "", key, value);
+    return value ? 1 : 0;
 }
 
-/* What is said of a run: its values of all options in which any two runs differ. */
-static void describe(Buffer *b, const Configs *c, const Json *config, bool seeds)
+/* What is said of a run: its values of all options in which any two runs differ. Returns how many these are; b, which may be
+ * NULL: where to say them. */
+static size_t describe(Buffer *b, const Configs *c, const Json *config, bool seeds)
 {
+    size_t said = 0;
     for (size_t g = 0; g < 2; g++) {
         const Json *options = json_get(config, groups[g]);
         for (size_t i = 0; options && i < options->count; i++) {
             const char *key = options->items[i].key;
             if (!is_silent(key) && (seeds || strcmp(key, "seed") != 0) && any_differs(c, g, key))
-                add_difference(b, key, value_of(config, g, key));
+                said += add_difference(b, key, value_of(config, g, key));
         }
         for (const RunRare *rare = run_rare; rare->option; rare++)
             if (!json_get(options, rare->option) && any_differs(c, g, rare->option))
-                add_difference(b, rare->option, rare->means);
+                said += add_difference(b, rare->option, rare->means);
     }
     if (any_data_differ(c))
-        add_difference(b, "data", json_get_text(json_get(config, "data"), "path"));
+        said += add_difference(b, "data", json_get_text(json_get(config, "data"), "path"));
+    return said;
+}
+
+/* Whether a legend of options would be too long to read. */
+static bool many_differ(const Configs *c)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < c->count; i++) {
+        const size_t differ = describe(NULL, c, c->json[i], false);
+        most = differ > most ? differ : most;
+    }
+    return most > MOST_OPTIONS;
 }
 
 static size_t first_of(const Legend *l, size_t curve)
@@ -190,19 +208,31 @@ static bool keep(char **label, Buffer *b, Error *e)
 /* How much a label says: what curves have in common with others of the same label does not tell them apart. */
 typedef enum Detail { OPTIONS, WITH_SEED, WITH_FOLDER, WITH_PATH } Detail;
 
+/* The folder of a run; of several seeds of a sweep's row, whose folders end in -s1, -s2 and so on, without that. */
+static void add_folder(Buffer *b, const char *run, bool seeds)
+{
+    size_t length, digits = 0;
+    const char *name = folder_name(run, &length);
+    while (digits < length && name[length - digits - 1] >= '0' && name[length - digits - 1] <= '9')
+        digits++;
+    if (seeds && digits && length > digits + 2 && !strncmp(name + length - digits - 2, "-s", 2))
+        length -= digits + 2;
+    buffer_print(b, "%s%.*s", b->size ? ", " : "", (int)length, name);
+}
+
 static bool name_curve(Legend *l, const Configs *c, const char *const *runs, size_t curve, Detail detail, Error *e)
 {
     Buffer b = {0};
     const size_t run = first_of(l, curve);
     buffer_print(&b, "%s", "");
     if (l->curves > 1) {
-        describe(&b, c, c->json[run], detail == WITH_SEED && members(l, c->count, curve) == 1);
-        if (detail >= WITH_FOLDER || (detail == WITH_SEED && !b.size)) {
-            size_t length;
-            const char *name = folder_name(runs[run], &length);
-            buffer_print(&b, "%s%.*s", b.size ? ", " : "", detail < WITH_PATH ? (int)length : -1,
-                         detail < WITH_PATH ? name : runs[run]);
-        }
+        const bool alone = members(l, c->count, curve) == 1;
+        if (!c->many)
+            describe(&b, c, c->json[run], detail == WITH_SEED && alone);
+        if (detail == WITH_PATH)
+            buffer_print(&b, "%s%s", b.size ? ", " : "", runs[run]);
+        else if (c->many || detail == WITH_FOLDER || (detail == WITH_SEED && !b.size))
+            add_folder(&b, runs[run], c->many && !alone && detail < WITH_FOLDER);
     }
     return keep(&l->label[curve], &b, e);
 }
@@ -248,15 +278,17 @@ static bool reserve(Legend *legend, size_t count, Error *e)
 
 bool legend_make(Legend *legend, const char *const *runs, size_t count, bool apart, Error *e)
 {
-    Configs c = {memory_get(count, sizeof *c.json), count};
+    Configs c = {memory_get(count, sizeof *c.json), count, false};
     bool fine = reserve(legend, count, e) && (c.json || memory_error(e, "labels", count, sizeof *c.json));
     for (size_t i = 0; fine && i < count; i++)
         fine = read_config(&c.json[i], runs[i], e);
     for (size_t i = 0; fine && i < count; i++)
         if (!json_integer(json_get(json_get(c.json[i], "training"), "seed"), &legend->seed[i]))
             legend->seed[i] = 0;
-    if (fine)
+    if (fine) {
         gather(legend, &c, apart);
+        c.many = many_differ(&c);
+    }
     fine = fine && name_all(legend, &c, runs, e);
     for (size_t i = 0; c.json && i < count; i++)
         json_free(c.json[i]);

@@ -17,7 +17,8 @@ typedef struct Legend {
 
 /* Reads RUN/config.json of each run. Runs that differ in their seed alone are one curve, unless `apart`. What cannot
  * change what a run learns (workers, what is saved) tells none apart; curves that would have one label, nor any, are
- * called by their folders, or where those have one name by their paths. */
+ * called by their folders, or where those have one name by their paths; and so are all where more than three options
+ * differ. */
 bool legend_make(Legend *legend, const char *const *runs, size_t count, bool apart, Error *e);
 
 /* The same of runs without a folder: those of one name are a curve, which is called by it. Seeds are left at 0. */

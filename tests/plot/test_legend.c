@@ -34,6 +34,37 @@ START_TEST(labels_are_what_differs)
     ck_assert_uint_eq(memory_in_use(), 0);
 }
 
+/* A legend with all of them would fill the picture, and be cut off. */
+START_TEST(runs_that_differ_in_many_options_are_called_by_their_folders)
+{
+    static const char model[] = "\"dim\": 64, \"heads\": 2, \"depth\": 1, \"ff\": 0",
+                      three[] = "\"dim\": 32, \"heads\": 4, \"depth\": 2, \"ff\": 0",
+                      four[] = "\"dim\": 16, \"heads\": 4, \"depth\": 2, \"ff\": 9";
+    const char *const runs[] = {
+        made_run("a", model, TRAINING("1", ""), 3, 0), made_run("big-s1", three, TRAINING("1", ""), 3, 0),
+        made_run("c", four, TRAINING("1", ""), 3, 0), made_run("big-s2", three, TRAINING("2", ""), 3, 0)};
+    Legend l = legend_of(runs, 2, false);
+    ck_assert_str_eq(l.label[1], "dim 32, heads 4, depth 2");
+    legend_free(&l);
+    l = legend_of(runs, 3, false);
+    ck_assert_str_eq(l.label[0], "a");
+    ck_assert_str_eq(l.label[1], "big-s1");
+    ck_assert_str_eq(l.label[2], "c");
+    legend_free(&l);
+    l = legend_of(runs, 4, false); /* of a sweep's row all seeds */
+    ck_assert_uint_eq(l.curves, 3);
+    ck_assert_str_eq(l.label[1], "big");
+    legend_free(&l);
+    l = legend_of(runs, 4, true);
+    ck_assert_str_eq(l.label[3], "big-s2");
+    legend_free(&l);
+    const char *const alike[] = {runs[0], made_run("d/a", four, TRAINING("1", ""), 3, 0)};
+    l = legend_of(alike, 2, false);
+    ck_assert_str_eq(l.label[0], alike[0]);
+    ck_assert_str_eq(l.label[1], alike[1]);
+    legend_free(&l);
+}
+
 START_TEST(seeds_are_one_curve_unless_they_are_wanted_apart)
 {
     const char *const runs[] = {made_run("a", "\"dim\": 64", TRAINING("1", ""), 3, 0),
@@ -162,6 +193,7 @@ START_TEST(each_failed_allocation_is_an_error)
 
 static const Test tests[] = {
     TEST(labels_are_what_differs),
+    TEST(runs_that_differ_in_many_options_are_called_by_their_folders),
     TEST(seeds_are_one_curve_unless_they_are_wanted_apart),
     TEST(an_option_that_was_not_given_differs_from_one_that_was),
     TEST(a_group_that_was_not_given_differs_from_one_that_was),
