@@ -49,7 +49,7 @@ typedef struct Group {
 typedef struct Comparison {
     Figure figure;
     Legend legend; /* has the labels */
-    char unit[48]; /* of the losses; "": a table does not say */
+    char unit[48]; /* of the losses; "": a table has no runs beside it that say */
     Group *group;  /* [groups], the reference first */
     size_t groups;
     const char *option; /* of a table, whose values differ within rows; NULL: none is named */

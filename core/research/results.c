@@ -217,11 +217,43 @@ static bool take_line(void *context, const FileLine *line, Error *e)
            fail(e, "%s, line %zu: %s", line->path, line->number, why.text);
 }
 
+/* ---- the unit of losses, which a table does not say, but the log of a run beside it does */
+
+/* The log of a run beside the table, whose name is the reverse of name_group. */
+static void log_beside(Buffer *b, const Result *r, const char *table)
+{
+    buffer_print(b, "%.*s%s%ss%lld/log.tsv", (int)(path_name(table) - table), table, r->group, *r->group ? "-" : "",
+                 (long long)r->seed);
+}
+
+/* Where not all tables are beside their runs, nothing is known of the unit. */
+static bool find_unit(Results *r, size_t first, const char *path, Error *e)
+{
+    Buffer beside = {0};
+    Log log = {0};
+    Error ignored;
+    if (first == r->count)
+        return true;
+    log_beside(&beside, &r->run[first], path);
+    if (beside.failed)
+        return memory_error(e, "the path of a run", strlen(path), 1);
+    if (!file_exists(beside.text) || !log_read(&log, beside.text, &ignored))
+        log = (Log){0};
+    buffer_free(&beside);
+    const bool known = log.unit[0] && (!first || r->run[first - 1].log.unit[0]);
+    for (size_t i = known ? first : 0; i < r->count; i++)
+        memcpy(r->run[i].log.unit, known ? log.unit : "", known ? sizeof log.unit : 1);
+    log_free(&log);
+    return true;
+}
+
 bool results_add(Results *r, const char *path, Error *e)
 {
     Reading reading = {.results = r};
+    const size_t first = r->count;
     return file_lines(path, take_line, &reading, e) &&
-           (reading.header || fail(e, "%s is not the table of a sweep: it has no line", path));
+           (reading.header || fail(e, "%s is not the table of a sweep: it has no line", path)) &&
+           find_unit(r, first, path, e);
 }
 
 void results_free(Results *r)

@@ -259,6 +259,28 @@ START_TEST(tables_of_sweeps_are_compared)
     ck_assert_uint_eq(memory_in_use(), 0);
 }
 
+/* A table has no unit, but the runs beside it have. */
+START_TEST(a_table_beside_its_runs_has_their_unit)
+{
+    static const char table[] = TABLE "a-s1\tx\t7\t1" MORE "3\t4\t20\t10\t2\t5\n",
+                      other[] = TABLE "b-s1\tx\t7\t1" MORE "3\t4\t20\t10\t2\t5\n";
+    const Figure f = {.column = LOG_VALID};
+    Results r = {0};
+    Comparison c;
+    Error e;
+    RUN("sweep/a-s1", "64", "1", 20, 0);
+    ck_done(results_add(&r, text_file("sweep/sweep.tsv", table), &e), e);
+    ck_done(compare_results(&c, &f, &r, false, NULL, &e), e);
+    ck_assert_str_eq(c.unit, "nats");
+    comparison_free(&c);
+    ck_done(results_add(&r, text_file("published.tsv", other), &e), e); /* which may have another */
+    ck_done(compare_results(&c, &f, &r, false, NULL, &e), e);
+    ck_assert_str_eq(c.unit, "");
+    comparison_free(&c);
+    results_free(&r);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+
 /* Each row's values in their order, whatever that of the table: neither runs without a number there nor failed ones. */
 START_TEST(rows_are_lines_over_an_option)
 {
@@ -412,6 +434,7 @@ static const Test tests[] = {
     TEST(names_are_no_commands_of_latex_or_markdown),
     TEST(groups_are_drawn),
     TEST(tables_of_sweeps_are_compared),
+    TEST(a_table_beside_its_runs_has_their_unit),
     TEST(rows_are_lines_over_an_option),
     TEST(rows_are_compared_at_their_best_value),
     TEST(runs_that_only_differ_in_their_seed_are_one_group),
