@@ -65,11 +65,10 @@ static FILE *picture(const char *name, const char *title, int width, int height)
         return NULL;
     FILE *to = popen("LC_ALL= LC_CTYPE=C.UTF-8 gnuplot 2>/dev/null", "w");
     if (to) {
-        fprintf(
-            to,
-            "set terminal pngcairo size %d,%d font 'sans,11' noenhanced\nset output 'build/course/%s.png'\n"
-            "set border 3 lc rgb '#666666'\nset tics nomirror\nset key below spacing 1.2\nset xlabel offset 0,0.3\n",
-            width, height, name);
+        fprintf(to,
+                "set terminal pngcairo size %d,%d font 'sans,11' noenhanced\nset output 'build/course/%s.png'\n"
+                "set border 3 lc rgb '#666666'\nset tics nomirror\nset key below spacing 1.2 height 0.8\n",
+                width, height, name);
         setting(to, "title", title);
     }
     return to;
@@ -118,6 +117,13 @@ void print_matrix(const char *title, const float *x, size_t rows, size_t columns
     printf("\n");
 }
 
+/* 1, 2 or 5 times a power of ten, so that an axis from 0 to `most` has two to seven steps of it */
+static double tic_step(double most)
+{
+    const double tens = pow(10, floor(log10(most > 0 ? most / 2 : 1)));
+    return most / tens > 12 ? 5 * tens : most / tens > 6 ? 2 * tens : tens;
+}
+
 static float largest(const float *x, size_t n)
 {
     float most = 0;
@@ -134,8 +140,11 @@ static void picture_of_matrix(const char *name, const char *title, const float *
     if (to) {
         name_tics(to, 'x', column_names, columns);
         name_tics(to, 'y', row_names, rows);
-        fprintf(to, "set palette defined (0 '#ffffff', 1 '#0b5394')\nset yrange [:] reverse\nset cbrange [0:]\n"
-                    "set autoscale xfix\nset autoscale yfix\nplot '-' matrix with image notitle\n");
+        fprintf(
+            to,
+            "set palette defined (0 '#ffffff', 1 '#0b5394')\nset yrange [:] reverse\nset cbrange [0:]\nset cbtics %g\n"
+            "set autoscale xfix\nset autoscale yfix\nplot '-' matrix with image notitle\n",
+            tic_step((double)largest(x, rows * columns)));
         for (size_t i = 0; i < rows * columns; i++)
             fprintf(to, "%g%c", isfinite(x[i]) ? (double)x[i] : 0, (i + 1) % columns ? ' ' : '\n');
         fprintf(to, "e\n");
@@ -228,13 +237,46 @@ static void print_plane(const Plane *p, const Plot *plot)
            value(p->right, p->log_x), "", plot->x, p->log_x ? " (logarithmic)" : "");
 }
 
-static void picture_of_curves(const Plot *plot, const Curve *curves, size_t count)
+/* An axis of logarithms. gnuplot writes powers of ten alone, of which a short axis has one or two; so: 1, 2, 5, 10, ... */
+static void log_axis(FILE *to, char axis, double low, double high)
+{
+    fprintf(to, "set logscale %c\nset format %c '%%g'\n", axis, axis);
+    if (!(high > low))
+        return;
+    const double room = (high - low) / 100;
+    fprintf(to, "set %crange [%g:%g]\n", axis, pow(10, low - room), pow(10, high + room));
+    if (high - low > 4)
+        return;
+    fprintf(to, "set %ctics (", axis);
+    for (int tens = (int)floor(low); tens <= (int)ceil(high); tens++)
+        for (int i = 0; i < 3; i++) {
+            const double tic = pow(10, tens) * (i == 0 ? 1 : i == 1 ? 2 : 5);
+            fprintf(to, "%s'%.6g' %g", tens > (int)floor(low) || i ? ", " : "", tic, tic);
+        }
+    fprintf(to, ")\n");
+}
+
+/* Where a few numbers were tried, these */
+static void tics_at(FILE *to, const Curve *c)
+{
+    fprintf(to, "set xtics (");
+    for (size_t i = 0; i < c->n; i++)
+        fprintf(to, "%s'%g' %g", i ? ", " : "", (double)c->x[i], (double)c->x[i]);
+    fprintf(to, ")\n");
+}
+
+static void picture_of_curves(const Plot *plot, const Plane *p, const Curve *curves, size_t count)
 {
     FILE *to = picture(plot->name, plot->title, 800, 480);
     if (to) {
         setting(to, "xlabel", plot->x), setting(to, "ylabel", plot->y);
-        fprintf(to, "set grid ytics lc rgb '#dddddd'\n%s%s", plot->log_x ? "set logscale x\n" : "",
-                plot->log_y ? "set logscale y\n" : "");
+        fprintf(to, "set grid ytics lc rgb '#dddddd'\nset autoscale xfix\n");
+        if (plot->log_x)
+            log_axis(to, 'x', p->left, p->right);
+        if (plot->log_x && count && curves->n <= 12)
+            tics_at(to, curves);
+        if (plot->log_y)
+            log_axis(to, 'y', p->low, p->high);
         for (size_t i = 0; i < count; i++) {
             fprintf(to, "%s '-' with linespoints pt 7 ps 0.5 lw 2 lc rgb '%s' title ", i ? "," : "plot",
                     colours[i % 6]);
@@ -265,7 +307,7 @@ void draw_curves(const Plot *plot, const Curve *curves, size_t count)
     print_plane(&p, plot);
     for (const Curve *c = curves; c < curves + count; c++)
         printf("  %8s  %c: %s\n", "", c->label[0], c->label);
-    picture_of_curves(plot, curves, count);
+    picture_of_curves(plot, &p, curves, count);
 }
 
 static void picture_of_points(const Plot *plot, const float *points, const char *const *names, size_t n)
