@@ -457,7 +457,7 @@ int main(void)
 {
     Reader r;
     Error e = {{0}};
-    bool fine = reader_open(&r, 1, &e) && look_into(&r, &e);
+    bool fine = reader_open(&r, lesson_seed(1), &e) && look_into(&r, &e);
     reader_close(&r);
     if (!fine)
         fprintf(stderr, "lesson 15: %s\n", e.text);

@@ -67,7 +67,9 @@ static double trained(const Recipe *how, const Text *text, uint32_t seed, size_t
 {
     Part valid = text_part(text, SPLIT_VALID);
     valid.size = SCORED + 1;
-    Reader r = {.text = text_part(text, SPLIT_TRAIN), .windows = windows_over(valid, CONTEXT, CONTEXT), .seed = seed};
+    Reader r = {.text = text_part(text, SPLIT_TRAIN),
+                .windows = windows_over(valid, CONTEXT, CONTEXT),
+                .seed = lesson_seed(seed)};
     const StackOptions o = {.block = {.attention = {D, H, D / H, D / H, .bias = true}, .ff = F, .norm = NORM_PRE},
                             .depth = 1,
                             .blocks = "blocks",

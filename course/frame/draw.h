@@ -6,9 +6,13 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* FAST=1 in the environment: a lesson that takes its time does with less. */
 bool lesson_is_fast(void);
+
+/* The seed with which a lesson trains: SEED=2, 3, ... in the environment gives another one for each `usual`. */
+uint32_t lesson_seed(uint32_t usual);
 
 /* "---- 1. TITLE" */
 void section(const char *title);

@@ -1,5 +1,6 @@
 /* See learner.h. */
 #include "course/frame/learner.h"
+#include "course/frame/draw.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@ void learner_open(Learner *l, Init init, size_t depth, uint32_t seed)
 {
     Error e;
     const char *device = getenv("DEVICE");
+    seed = lesson_seed(seed);
     TrainerOptions o = {
         .workers = 1, .training = true, .optimizer = {.adam = {0.9, 0.98, 1e-8}}, .clip = 1, .seed = seed};
     o.k = kernels_find(device && *device ? device : "cpu", NUMBER_F32, &e);

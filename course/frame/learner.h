@@ -6,7 +6,7 @@
  *         loss = learner_step(&l, step, rate);
  *
  * One worker, on the device that DEVICE names in the environment, else on the cpu: DEVICE=mine is the student's own.
- * What fails ends the program with a line. */
+ * The seed is that of lesson_seed (draw.h). What fails ends the program with a line. */
 #ifndef COURSE_FRAME_LEARNER_H
 #define COURSE_FRAME_LEARNER_H
 

@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "core/nn/loss.h"
+#include "course/frame/draw.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,8 +86,9 @@ static void open_pairs(SmallTranslator *s, Error *e)
                        .longest = CONTEXT - 1,
                        .context = CONTEXT};
     must(bitext_open(&s->bitext, &o, e), e);
-    const OrderOptions how = {
-        .tokens = s->options.tokens ? s->options.tokens : 512, .by_length = !s->options.any_lengths, .seed = 1};
+    const OrderOptions how = {.tokens = s->options.tokens ? s->options.tokens : 512,
+                              .by_length = !s->options.any_lengths,
+                              .seed = lesson_seed(1)};
     const SentencePairs *train = &s->bitext.parts[SPLIT_TRAIN];
     must(order_open(&s->order, train->length, s->options.pairs ? s->options.pairs : train->count, &how, e), e);
 }
@@ -144,10 +146,10 @@ static void open_trainer(SmallTranslator *s, Error *e)
                         .workers = WORKERS,
                         .training = true,
                         .optimizer = {.adam = {0.9, 0.98, s->options.epsilon > 0 ? s->options.epsilon : 1e-9}},
-                        .seed = 1};
+                        .seed = lesson_seed(1)};
     must(o.k, e);
     must(trainer_open(&s->trainer, &o, &s->model.parameters, &s->task, e), e);
-    must(weights_init(&s->trainer.weights, s->trainer.worker[0].stream, INIT_XAVIER, 2, 1, e), e);
+    must(weights_init(&s->trainer.weights, s->trainer.worker[0].stream, INIT_XAVIER, 2, lesson_seed(1), e), e);
 }
 
 void small_open(SmallTranslator *s, const TranslatorOptions *o)
