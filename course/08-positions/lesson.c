@@ -77,7 +77,7 @@ static void clocks(void)
     sinusoids(many, LONG, WIDE);
     for (size_t i = 0; i < LONG * WIDE; i++)
         many[i] = (1 + many[i]) / 2;
-    draw_matrix("08-sinusoids", "64 positions (down), 32 columns, -1 white and 1 dark", many, LONG, WIDE, NULL, NULL);
+    draw_matrix("08-sinusoids", "64 positions (down), 32 columns: (1 + number) / 2", many, LONG, WIDE, NULL, NULL);
 }
 
 /* ---- 3. the linear shift */
