@@ -56,6 +56,7 @@ cpu() { for type in F32 BF16; do echo "kernels/cpu/single/cpu_$type kernels/cpu/
 cuda() { for type in F32 BF16; do echo "kernels/cuda/checked_$type kernels/cuda/cuda.cu -DCUDA_$type"; done; }
 alone() {
     case $1 in
+    kernels/cpu/tuning.c) echo "${1%.c} $1" ;; # once, for all levels
     kernels/cpu/*) object=${1##*/} && echo "kernels/cpu/single/${object%.c} $1 $EXTRA" ;;
     *) echo "${1%.c} $1" ;;
     esac
@@ -83,6 +84,7 @@ tests_for() { # the quickest first
     kernels/cuda/random.h) echo kernels/embed kernels/add kernels/composed kernels/score ;;
     kernels/cuda/attention* | kernels/cuda/score.cu | kernels/cuda/mma.h)
         echo kernels/blocks kernels/score kernels/narrow kernels/attention_few kernels/gpu kernels/attention ;;
+    kernels/cpu/attention_narrow*) echo kernels/narrow kernels/blocks kernels/attention ;;
     kernels/*/attention* | kernels/*/score*) echo kernels/blocks kernels/score kernels/attention ;;
     kernels/attend.h) echo kernels/composed kernels/cost kernels/blocks kernels/score kernels/attention ;;
     kernels/dropout.h | kernels/cpu/random.h) echo kernels/embed kernels/add kernels/composed kernels/attention ;;

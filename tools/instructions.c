@@ -15,7 +15,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { N = 64, D = 64, F = 128, HEADS = 2, LENGTH = 32, V = 256, COUNT = 4096, BLOCK = 1 << 14, BLOCKS = 12, DRAWN = 256 };
+enum {
+    N = 64,
+    D = 64,
+    F = 128,
+    HEADS = 2,
+    LENGTH = 32,
+    V = 256,
+    COUNT = 4096,
+    BLOCK = 1 << 14,
+    BLOCKS = 12,
+    DRAWN = 256
+};
 
 typedef struct Fixture {
     const Kernels *k;

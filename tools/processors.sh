@@ -1,7 +1,8 @@
 #!/bin/sh
 # tools/processors.sh [MAKE]: does one program run on other processors? bin/charlm trains ten steps here, and under
 # qemu-user as other x86-64 processors; built by a cross compiler, if there is one, also as aarch64. Losses must be
-# equal but for rounding. What is missing is said; status 1: something went wrong.
+# equal but for rounding. There random networks are compared with the plain backend as well, at each level (on this
+# machine `make levels` does that). What is missing is said; status 1: something went wrong.
 set -u
 cd "$(dirname "$0")/.." || exit 2
 make=${1:-make}
@@ -34,6 +35,7 @@ train() { # train NAME COMMAND...: ten steps of that program, and what level of 
 }
 
 program=$($make -s where | sed 1q)/charlm
+build=$(dirname "$(dirname "$($make -s where | sed -n 2p)")")
 $make -s "$program" >/dev/null || exit 1
 train this "$program"
 if [ "$here" = x86_64 ] && command -v qemu-x86_64 >/dev/null; then
@@ -43,10 +45,17 @@ else
 fi
 cross=aarch64-linux-gnu
 if [ "$here" != aarch64 ] && command -v $cross-gcc qemu-aarch64 >/dev/null; then
-    make="$make -s CC=$cross-gcc CXX=$cross-g++ HOST_CC=gcc ONEDNN=no LIBARCHIVE=no CUDA=no CXX17=no BUILD=$place/cross"
+    make="$make -s CC=$cross-gcc CXX=$cross-g++ HOST_CC=gcc ONEDNN=no LIBARCHIVE=no CUDA=no CXX17=no MPI=no
+        BUILD=$build/cross"
     program=$($make where | sed 1q)/charlm
-    $make "$program" >"$place/said" 2>&1 || { tail -n 5 "$place/said"; echo "aarch64: it does not build"; exit 1; }
+    hunt=$($make where | sed -n 2p)/hunt
+    $make "$program" "$hunt" >"$place/said" 2>&1 || { tail -n 5 "$place/said"; echo "aarch64: it does not build"; exit 1; }
     train aarch64 qemu-aarch64 -L /usr/$cross "$program"
+    for level in neon neon_bf16; do
+        ATTEND_CPU=$level ATTEND_TUNING=bf16-by=dots BACKEND=cpu qemu-aarch64 -L /usr/$cross "$hunt" 0 60 0 \
+            >"$place/said" || failed=1
+        sed "s/^/aarch64, $level: /" "$place/said"
+    done
 else
     echo "no aarch64: $cross-gcc or qemu-aarch64 is not here (packages gcc-$cross, libc6-dev-arm64-cross, qemu-user)"
 fi

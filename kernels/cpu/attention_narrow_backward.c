@@ -144,10 +144,8 @@ static void narrow_gradients(const Weigher *weigher, const NarrowTile *t, const 
         for (size_t r = 0; r < MET_BACK; r++)
             vec_store(ds + (j + r) * WIDTH, vec_load(p + (j + r) * WIDTH) * (s[r] - shared));
     }
-    for (size_t j = t->length - first; j < keys; j++) { /* no keys: next to low scores their 0 has no finite weight */
-        vec_store(p + j * WIDTH, vec_set(0));
+    for (size_t j = t->length - first; j < keys; j++) /* no keys: next to low scores their 0 has no finite weight */
         vec_store(ds + j * WIDTH, vec_set(0));
-    }
 }
 
 static bool narrow_weights_fit(const HeadView *h)

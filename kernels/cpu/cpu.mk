@@ -16,14 +16,14 @@ LEVEL_v2 = $(V2) -DMOST_ISA=dnnl_cpu_isa_sse41
 LEVEL_v3 = $(V3) -DMOST_ISA=dnnl_cpu_isa_avx2
 LEVEL_v4 = $(V4) -DMOST_ISA=dnnl_cpu_isa_avx512_core
 LEVEL_v4_bf16   = $(V4) -mavx512vbmi -mavx512bf16
-LEVEL_neon_bf16 = -march=armv8.2-a+bf16
-LEVEL_single_widening = -mno-avx512bf16
+LEVEL_neon_bf16 = -march=armv8.2-a+bf16+dotprod
+LEVEL_single_widening = $(if $(filter aarch64,$(FAMILY)),$(ANY_aarch64),-mno-avx512bf16)
 
 # $(call known,LEVEL): that level, if the compiler knows its instructions (gcc 9 knows none of bf16)
 known = $(call run,$(CC) $(LEVEL_$1) -E -x c /dev/null >/dev/null 2>&1 && echo $1)
 LEVELS_x86_64  = v1 v2 v3 v4 $(call known,v4_bf16)
 LEVELS_aarch64 = neon $(call known,neon_bf16)
-SINGLE = $(call run,$(CC) $(MARCH) -dM -E -x c /dev/null | grep -q __AVX512BF16__ && echo single_widening) single
+SINGLE = $(call run,$(CC) $(MARCH) -dM -E -x c /dev/null | grep -qE '__AVX512BF16__|__ARM_FEATURE_BF16_VECTOR' && echo single_widening) single
 LEVELS := $(or $(and $(filter any,$(ARCH)),$(LEVELS_$(FAMILY))),$(SINGLE))
 
 # The objects of each level: cpu.c, which includes other files, and the rest of the folder

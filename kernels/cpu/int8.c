@@ -1,8 +1,8 @@
 /* A linear map in whole numbers of 8 bits; see kernels/plain/int8.c for the formula.
  *
  * w is rounded and packed in panels of two vectors of columns: [units along I, INT8_PANEL]. A unit of 32 bits is four
- * numbers where the processor multiplies four at once and adds them up (VNNI), else two numbers of 16 bits. For VNNI w is
- * unsigned, w + 128, so 128 times the sum of x's row is subtracted at the end. Packed weights that do not change are
+ * numbers where the processor multiplies four at once and adds them up (VNNI, SDOT), else two numbers of 16 bits. For
+ * VNNI w is unsigned, w + 128, so 128 times the sum of x's row is subtracted at the end. Packed weights that do not change are
  * kept by the stream. Sums are exact, so they do not depend on the team. */
 
 #if defined __x86_64__
@@ -11,13 +11,19 @@
 
 #define INT8_PANEL (2 * WIDTH)
 
+#if defined __x86_64__
+#define INT8_ABOVE 128 /* added to numbers of w by four */
+#else
+#define INT8_ABOVE 0
+#endif
+
 #if defined __AVX512F__ || defined __aarch64__
 #define INT8_ROWS 12 /* 24 sums of 32 registers */
 #else
 #define INT8_ROWS 6 /* 12 sums of 16 registers */
 #endif
 
-/* sum += the products of a unit's numbers. (The compiler may not be told of VNNI, which this level need not have.) */
+/* sum += the products of a unit's numbers. (The compiler may not be told of them: this level need not have them.) */
 INLINE IVec int8_multiply(IVec sum, IVec w, IVec x, bool by_four)
 {
 #if defined __AVX512F__
@@ -28,6 +34,14 @@ INLINE IVec int8_multiply(IVec sum, IVec w, IVec x, bool by_four)
 #elif defined __AVX2__
     if (by_four) {
         __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum) : "x"(w), "x"(x));
+        return sum;
+    }
+#elif defined __ARM_FEATURE_DOTPROD
+    if (by_four)
+        return (IVec)vdotq_s32((int32x4_t)sum, (int8x16_t)w, (int8x16_t)x);
+#elif defined __aarch64__ && !defined __clang__
+    if (by_four) {
+        __asm__(".arch armv8.2-a+dotprod\n\tsdot %0.4s, %1.16b, %2.16b" : "+w"(sum) : "w"(w), "w"(x));
         return sum;
     }
 #endif
@@ -102,14 +116,14 @@ static size_t int8_bytes(size_t in, size_t out, bool by_four)
     return round_up(out, INT8_PANEL) * (int8_units(in, by_four) + 1) * sizeof(Unit);
 }
 
-/* Rounded numbers as units: by four, those of w, unsigned */
+/* Rounded numbers as units: by four, those of w */
 static Unit int8_unit(const int8_t *q, size_t u, bool by_four)
 {
     if (!by_four)
         return (Unit)((uint32_t)(uint16_t)q[2 * u] | (uint32_t)(uint16_t)q[2 * u + 1] << 16);
     uint32_t unit = 0;
     for (size_t i = 0; i < 4; i++)
-        unit |= (uint32_t)(uint8_t)(q[4 * u + i] + 128) << 8 * i;
+        unit |= (uint32_t)(uint8_t)(q[4 * u + i] + INT8_ABOVE) << 8 * i;
     return (Unit)unit;
 }
 
@@ -224,7 +238,7 @@ static void linear_int8(Stream *s, void *y, bool real_output, const void *x, con
     int32_t *less = (int32_t *)(void *)(units_x + n * (units + 1));
     for (size_t i = 0; i < n; i++) {
         steps[i] = int8_row(row, (const Number *)x + i * in, in, 4 * units, &less[i]);
-        less[i] = by_four ? 128 * less[i] : 0;
+        less[i] = by_four ? INT8_ABOVE * less[i] : 0;
         if (by_four)
             memcpy(units_x + i * units, row, 4 * units);
         else

@@ -39,8 +39,9 @@ const CpuLevel *cpu_level(Error *e);
 /* The level that does the same as another, but for pairs of bfloat16, which it makes floats of; NULL: there is none. */
 const CpuLevel *cpu_widening(const CpuLevel *level);
 
-/* Whether this processor has VNNI instructions: for vectors of 16, or of 8 at the level v3. */
-bool cpu_has_vnni(bool wide);
+/* Whether an instruction of this processor multiplies numbers of 8 bits and adds up four products at once (VNNI; SDOT of
+ * aarch64), for `width` sums. */
+bool cpu_adds_four(size_t width);
 
 /* The table of that level for a type, of bf16 as tuning_now says; where ATTEND_CPU is wrong, of the lowest level, and its `there` says so. */
 const Kernels *cpu_kernels(NumberType type);

@@ -34,9 +34,13 @@ static const char *first_missing(const char *level)
 #elif defined __aarch64__ && defined __linux__
 #include <sys/auxv.h>
 
+static bool has_dotprod(void) { return getauxval(AT_HWCAP) >> 20 & 1; }
+
 static const char *first_missing(const char *level)
 {
-    return strcmp(level, "neon_bf16") == 0 && !(getauxval(AT_HWCAP2) >> 14 & 1) ? "bf16" : NULL;
+    if (strcmp(level, "neon_bf16") != 0)
+        return NULL;
+    return !has_dotprod() ? "dotprod" : !(getauxval(AT_HWCAP2) >> 14 & 1) ? "bf16" : NULL;
 }
 #else
 static const char *first_missing(const char *level)
@@ -99,8 +103,11 @@ const CpuLevel *cpu_level(Error *e)
 
 const CpuLevel *cpu_widening(const CpuLevel *level)
 {
-    const bool pairs = strcmp(level->name, "v4_bf16") == 0 || strcmp(level->name, "single") == 0;
-    return pairs && level > cpu_levels ? level - 1 : NULL;
+    static const char *const pairs[] = {"v4_bf16", "neon_bf16", "single"};
+    bool has = false;
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        has = has || !strcmp(level->name, pairs[i]);
+    return has && level > cpu_levels ? level - 1 : NULL;
 }
 
 const Kernels *cpu_kernels(NumberType type)
@@ -109,15 +116,17 @@ const Kernels *cpu_kernels(NumberType type)
     return type != NUMBER_BF16 ? l->f32 : tuning_now.widening && wide ? wide->bf16 : l->bf16;
 }
 
-bool cpu_has_vnni(bool wide)
+bool cpu_adds_four(size_t width)
 {
 #if defined __x86_64__
     unsigned a = 0, b, c, d;
-    if (wide)
+    if (width == 16)
         return __builtin_cpu_supports("avx512vnni");
-    return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 4 & 1);
+    return width == 8 && __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 4 & 1);
+#elif defined __aarch64__ && defined __linux__
+    return width == 4 && has_dotprod();
 #else
-    return (void)wide, false;
+    return (void)width, false;
 #endif
 }
 

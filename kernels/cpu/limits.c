@@ -39,7 +39,7 @@ static void multiply_add(void *argument, size_t core)
     t->sink[core] = sum_of(sum) * 0;
 }
 
-#if defined __AVX512BF16__
+#if DOTS
 static void multiply_pairs(void *argument, size_t core)
 {
     const Take *t = argument;
@@ -118,7 +118,7 @@ bool limits_measure(Limits *l, size_t cores, Error *e)
                       .read = fastest(pool, read_stream, &t, BUFFER),
                       .copy = fastest(pool, copy_stream, &t, 2.0 * BUFFER),
                       .update = fastest(pool, update_stream, &t, 2.0 * BUFFER)};
-#if defined __AVX512BF16__
+#if DOTS
         l->bf16 = fastest(pool, multiply_pairs, &t, 4 * rounds);
 #endif
     }

@@ -31,7 +31,7 @@ bool stream_open(Stream **s, size_t team, Error *e)
     if (!new)
         return memory_error(e, "a stream of operations", 1, sizeof *new);
     new->members = team ? team : 1;
-    new->by_four = WIDTH >= 8 && cpu_has_vnni(WIDTH == 16);
+    new->by_four = ADDS_FOUR &&cpu_adds_four(WIDTH);
     new->matmul = memory_get(new->members, sizeof *new->matmul);
     bool fine = new->matmul || memory_error(e, "a stream of operations", new->members, sizeof *new->matmul);
     fine = fine && (new->members == 1 || pool_open(&new->team, new->members, true, e));

@@ -7,6 +7,14 @@
 #include "kernels/cpu/names.h"
 #include "kernels/kernels.h"
 
+/* Whether int8.c has an instruction for four products at once (cpu_adds_four): clang assembles SDOT only where a level is
+ * sure to have it. */
+#if defined __aarch64__ && defined __clang__ && !defined __ARM_FEATURE_DOTPROD
+#define ADDS_FOUR false
+#else
+#define ADDS_FOUR true
+#endif
+
 struct Stream {
     Pool *team; /* NULL: the calling thread alone */
     size_t members;
@@ -16,7 +24,7 @@ struct Stream {
     size_t scratch_size;
     float *floats; /* what stream_floats has given */
     size_t float_count;
-    bool by_four;      /* the processor has VNNI instructions: four products of 8 bits at once */
+    bool by_four;      /* int8.c: four products at once */
     struct Kept *kept; /* what operations have made of weights; the first is of those that may change */
     size_t kept_count, kept_capacity;
     bool failed;    /* memory ran out; `finish` says so */

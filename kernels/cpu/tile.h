@@ -22,13 +22,6 @@
 
 #define TILE_COLUMNS (2 * WIDTH)
 
-/* Whether one instruction multiplies pairs of bfloat16; else it is cheaper to make floats of them first. */
-#if defined __AVX512BF16__
-#define DOTS true
-#else
-#define DOTS false
-#endif
-
 typedef int32_t Unit __attribute__((may_alias)); /* reads what was written as numbers */
 
 INLINE size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }

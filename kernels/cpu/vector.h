@@ -28,6 +28,13 @@
 #define WIDTH 4
 #endif
 
+/* Whether one instruction multiplies pairs of bfloat16; else it is cheaper to make floats of them first. */
+#if defined __AVX512BF16__ || defined __ARM_FEATURE_BF16_VECTOR_ARITHMETIC
+#define DOTS true
+#else
+#define DOTS false
+#endif
+
 typedef float Vec __attribute__((vector_size(4 * WIDTH)));
 typedef int32_t IVec __attribute__((vector_size(4 * WIDTH)));
 typedef uint32_t UVec __attribute__((vector_size(4 * WIDTH)));
@@ -282,6 +289,8 @@ INLINE HVec vec_to_bf16(Vec v)
 {
 #if defined __AVX512BF16__
     return (HVec)_mm512_cvtneps_pbh((__m512)v); /* which takes denormal numbers as 0 */
+#elif defined __ARM_FEATURE_BF16_VECTOR_ARITHMETIC
+    return (HVec)vcvt_bf16_f32((float32x4_t)v);
 #else
     UVec bits = (UVec)v;
     UVec rounded = (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
@@ -387,6 +396,8 @@ INLINE Vec vec_pairs(Vec sum, IVec a, IVec b)
 {
 #if defined __AVX512BF16__
     return (Vec)_mm512_dpbf16_ps((__m512)sum, (__m512bh)a, (__m512bh)b);
+#elif defined __ARM_FEATURE_BF16_VECTOR_ARITHMETIC
+    return (Vec)vbfdotq_f32((float32x4_t)sum, (bfloat16x8_t)a, (bfloat16x8_t)b);
 #else
     const IVec high = (IVec){0} + (int32_t)0xffff0000u;
     return sum + (Vec)(a << 16) * (Vec)(b << 16) + (Vec)(a & high) * (Vec)(b & high);
