@@ -13,7 +13,6 @@
 #include "base/memory.h"
 #include "base/units.h"
 #include "core/run/json.h"
-#include "core/run/run.h"
 #include "core/text/archive.h"
 #include "encdec/cutting.h"
 
@@ -234,8 +233,13 @@ static bool print_json(const Vocab *v, Error *e)
 static bool may_write(const Vocab *v, Error *e)
 {
     const char *folder = v->c->options->out;
-    return !folder || !run_is_there(folder) ||
-           fail(e, "--out %s holds a run, whose codes must stay as they are: give another folder", folder);
+    char *config = folder ? path_join(folder, "config.json") : NULL;
+    const bool may =
+        !folder || ((config || memory_error(e, "the path of a run", strlen(folder) + 13, 1)) &&
+                    (!file_exists(config) ||
+                     fail(e, "--out %s holds a run, whose codes must stay as they are: give another folder", folder)));
+    memory_free(config);
+    return may;
 }
 
 static bool learn(Vocab *v, Error *e)

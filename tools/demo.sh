@@ -33,6 +33,8 @@ echo "An n-gram model, which only counts, reaches this on the same text. It is t
 echo
 echo "\$ charlm baseline --split test"
 "$charlm" baseline --split test --quiet | head -n 1
+echo
+echo "(On a slow or busy machine, a minute may be too short for that; the first command of part 5 goes on.)"
 
 say "3. It writes: a prompt, and how the model continues it."
 echo "\$ charlm sample --run $run --prompt 'The ' --length 300 --temperature 0.5"

@@ -15,7 +15,7 @@ Tuning tuning_now = {.onednn = {{false, true, true}, {false, true, true}}, .chun
 static const TuningStore *where;
 static bool ready;
 
-void tuning_store(const TuningStore *store) { where = store; }
+void tuning_store(const TuningStore *store) { where = store, ready = false; }
 bool tuning_is_ready(void) { return ready; }
 
 /* --- as text --- */

@@ -38,7 +38,8 @@ extern const Tuning tuning_default;
 extern Tuning tuning_now;
 
 /* Where choices are kept between processes. key: what they depend on, as far as it is known here. `get` returns whether
- * it has found a text; `put` may fail without a word. Without a store each process measures. */
+ * it has found a text; `put` may fail without a word. Without a store each process measures. With
+ * another store it decides anew. */
 typedef struct TuningStore {
     bool (*get)(const char *key, Buffer *text);
     void (*put)(const char *key, const char *text);

@@ -107,7 +107,7 @@ static void must_train(const char *run, int steps)
     snprintf(words, sizeof words, "train --%s %s %s --steps %d -q", how, in(run), !strcmp(how, "run") ? SMALLEST : "",
              steps);
     if (!strcmp(how, "run"))
-        snprintf(words + strlen(words), sizeof words - strlen(words), " --data %s", in("text"));
+        snprintf(words + strlen(words), sizeof words - strlen(words), " --decay-steps %d --data %s", LAST, in("text"));
     must_work(words);
 }
 

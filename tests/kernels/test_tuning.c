@@ -94,12 +94,25 @@ START_TEST(a_text_that_says_something_else_is_refused_with_its_word_and_changes_
     ck_assert_uint_eq(tuning_named("chunk=2 chunk=4 panels=1"), 2);
 }
 
-/* Each test is a process of its own, which decides once. */
+/* Nothing is decided yet, and the store holds this text (NULL: none). */
+static void begin(const char *pinned, const char *text)
+{
+    buffer_free(&stored);
+    buffer_free(&asked);
+    gets = puts_ = 0;
+    if (text)
+        buffer_print(&stored, "%s", text);
+    if (pinned)
+        setenv("ATTEND_TUNING", pinned, 1);
+    else
+        unsetenv("ATTEND_TUNING");
+    tuning_store(&store);
+}
+
 START_TEST(what_is_pinned_is_neither_measured_nor_asked_for)
 {
-    tuning_store(&store);
-    setenv("ATTEND_TUNING", OTHER, 1);
-    ck_assert(tuning_ready(NULL) && tuning_is_ready());
+    begin(OTHER, NULL);
+    ck_assert(!tuning_is_ready() && tuning_ready(NULL) && tuning_is_ready());
     expect_text(OTHER);
     setenv("ATTEND_TUNING", "default", 1);
     ck_assert(tuning_ready(NULL));
@@ -111,9 +124,7 @@ START_TEST(what_is_pinned_is_neither_measured_nor_asked_for)
 
 START_TEST(what_is_stored_is_not_measured_again)
 {
-    unsetenv("ATTEND_TUNING");
-    tuning_store(&store);
-    buffer_print(&stored, OTHER);
+    begin(NULL, OTHER);
     ck_assert(tuning_ready(NULL));
     expect_text(OTHER);
     ck_assert_int_eq(gets, 1);
@@ -123,9 +134,7 @@ START_TEST(what_is_stored_is_not_measured_again)
 
 START_TEST(some_words_pin_some_choices_and_the_rest_comes_from_the_store)
 {
-    setenv("ATTEND_TUNING", "chunk=512 f32-long=onednn", 1);
-    tuning_store(&store);
-    buffer_print(&stored, OTHER);
+    begin("chunk=512 f32-long=onednn", OTHER);
     ck_assert(tuning_ready(NULL));
     ck_assert(tuning_now.chunk == 512 && tuning_now.onednn[0][PRODUCT_LONG] && tuning_now.widening);
     ck_assert_uint_eq(tuning_now.panels, 77 << 10);
@@ -135,10 +144,7 @@ START_TEST(some_words_pin_some_choices_and_the_rest_comes_from_the_store)
 START_TEST(what_is_not_stored_whole_is_measured_quickly_and_stored)
 {
     static const char *const there[] = {NULL, "", "f32-short=own chunk=512", "rubbish", OTHER " chunk=0"};
-    unsetenv("ATTEND_TUNING");
-    tuning_store(&store);
-    if (there[_i])
-        buffer_print(&stored, "%s", there[_i]);
+    begin(NULL, there[_i]);
     struct timespec from, to;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
     ck_assert(tuning_ready(NULL));
