@@ -147,7 +147,8 @@ USE_LIBARCHIVE = $(and $(filter yes,$(LIBARCHIVE)),$(wildcard core/text))
 
 # One line per thing made; V=1 shows commands. $(call compile,MORE FLAGS) is the recipe of an object; $(link) that of a
 # program of all objects among its prerequisites, with the library.
-Q = $(if $(V),,@echo '  $(@:$(OUT)/%=%)';)
+SILENT = $(findstring s,$(firstword -$(MAKEFLAGS)))
+Q = $(if $(V),,@$(if $(SILENT),,echo '  $(@:$(OUT)/%=%)';))
 COMPILE = $(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(EXTRA) -MMD -MP -c -o $@ $<
 define compile
 @mkdir -p $(@D)
