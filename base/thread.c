@@ -28,6 +28,7 @@ typedef struct Gate {
     void *argument;
     _Alignas(64) pthread_mutex_t mutex;
     pthread_cond_t changed;
+    unsigned stirred; /* how often gate_stir woke the sleepers; the mutex guards it */
 } Gate;
 
 typedef struct Thread {
@@ -86,19 +87,39 @@ static bool gate_reached(Gate *g, unsigned wanted, memory_order order)
     return (int)(atomic_load_explicit(&g->value, order) - wanted) >= 0;
 }
 
-static void gate_wait(Gate *g, unsigned wanted, unsigned spins)
+static bool gate_spin(Gate *g, unsigned wanted, unsigned spins)
 {
     for (unsigned i = 0; i < spins; i++) {
         if (gate_reached(g, wanted, memory_order_acquire))
-            return;
+            return true;
         breathe();
     }
-    atomic_fetch_add(&g->sleepers, 1);
+    return false;
+}
+
+static void gate_wait(Gate *g, unsigned wanted, unsigned spins)
+{
+    while (!gate_spin(g, wanted, spins)) {
+        atomic_fetch_add(&g->sleepers, 1);
+        pthread_mutex_lock(&g->mutex);
+        const unsigned stirred = g->stirred;
+        bool reached;
+        while (!(reached = gate_reached(g, wanted, memory_order_seq_cst)) && g->stirred == stirred)
+            pthread_cond_wait(&g->changed, &g->mutex);
+        pthread_mutex_unlock(&g->mutex);
+        atomic_fetch_sub(&g->sleepers, 1);
+        if (reached)
+            return;
+    }
+}
+
+/* Threads that sleep wait awake again, for a while. */
+static void gate_stir(Gate *g)
+{
     pthread_mutex_lock(&g->mutex);
-    while (!gate_reached(g, wanted, memory_order_seq_cst))
-        pthread_cond_wait(&g->changed, &g->mutex);
+    g->stirred++;
+    pthread_cond_broadcast(&g->changed);
     pthread_mutex_unlock(&g->mutex);
-    atomic_fetch_sub(&g->sleepers, 1);
 }
 
 static void gate_advance(Gate *g)
@@ -146,6 +167,14 @@ void pool_run(Pool *pool, void (*work)(void *argument, size_t worker), void *arg
     work(argument, 0);
     if (pool->workers > 1)
         gate_wait(&pool->done, pool->finished += (unsigned)pool->workers - 1, pool->spins);
+}
+
+bool pool_awake(Pool *pool)
+{
+    if (!pool->spins || !atomic_load_explicit(&pool->start.sleepers, memory_order_relaxed))
+        return true;
+    gate_stir(&pool->start);
+    return false;
 }
 
 void pool_barrier(Pool *pool)

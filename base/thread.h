@@ -19,6 +19,10 @@ size_t pool_size(const Pool *pool);
 /* Runs work(argument, i) for i = 0 .. workers-1, each on its own thread, and returns when all have. */
 void pool_run(Pool *pool, void (*work)(void *argument, size_t worker), void *argument);
 
+/* Whether a call would reach all workers at once. If not, because some have slept since the last one, this wakes them,
+ * and does not wait for it: a call soon after will. (Workers that may not wait awake always sleep, and this says yes.) */
+bool pool_awake(Pool *pool);
+
 /* Inside work: waits until all workers are here. What they wrote before is seen by all after. */
 void pool_barrier(Pool *pool);
 

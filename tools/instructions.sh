@@ -42,7 +42,7 @@ trap 'exit 130' INT TERM
 
 # Our own products, with the same block sizes everywhere
 own='f32-short=own f32-long=own f32-held=own bf16-short=own bf16-long=own bf16-held=own bf16-by=dots'
-export ATTEND_TUNING="$own chunk=512 panels=384"
+export ATTEND_TUNING="$own chunk=512 panels=384 alone=256"
 
 # ---- which levels can be counted here
 

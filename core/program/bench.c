@@ -127,11 +127,16 @@ static bool run_steps(const App *a, Bench *b, Error *e)
 }
 
 /* --steps 0: what this machine has chosen, and nothing else */
-static bool print_choices(const App *a, Error *e)
+static bool print_choices(App *a, Error *e)
 {
     Buffer b = {0};
-    if (!setup_device(a->command_line, a->options, e) || (is_on_cpu(a) && !tuning_ready(e)))
+    if (!setup_device(a->command_line, a->options, e) ||
+        !kernels_find(device_name(a->options->device), (NumberType)a->options->precision, e))
         return false;
+    if (!is_on_cpu(a))
+        return fail(e, "--steps 0 prints what the device has chosen, and %s chooses nothing; give --steps 1 or more",
+                    device_name(a->options->device)) ||
+               app_misused(a);
     if (!a->options->json) {
         print_tuning(a);
         return true;

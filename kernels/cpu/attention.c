@@ -262,6 +262,14 @@ static void forward_heads(void *argument, size_t member, size_t first, size_t en
     }
 }
 
+static size_t attention_size(const Attend *how)
+{
+    size_t size = 0;
+    for (size_t b = 0; b < how->rows; b++)
+        size += ((size_t)(how->query_start[b + 1] - how->query_start[b]) + STREAMED) * keys_of_row(how, b).length;
+    return size * how->heads * (how->key_size + how->value_size);
+}
+
 /* Positions after the last row belong to none: zeros. */
 static void zero_behind(Strided x, size_t from, size_t to, size_t columns)
 {
@@ -281,7 +289,7 @@ static void attention_forward(Stream *s, void *y, void *lse, Strided q, Strided 
     if (how->weights)
         memset(how->weights, 0, how->rows * how->heads * how->longest_query * how->longest_key * sizeof(float));
     if (stream_scratch(s, lay_out(&w, NULL, how, false) * sizeof(int32_t)))
-        stream_share(s, how->heads, 1, forward_heads, &a);
+        stream_share(s, (Shared){how->heads, 1, attention_size(how), forward_heads, &a});
 }
 
 /* --- backward --- */
@@ -511,5 +519,5 @@ static void attention_backward(Stream *s, const AttendGradients *d, const void *
     if (d->v.data && !d->add_v)
         zero_behind(d->v, keys, how->keys, kv_heads(how) * how->value_size);
     if (stream_scratch(s, lay_out(&w, NULL, how, true) * sizeof(int32_t)))
-        stream_share(s, kv_heads(how), 1, backward_heads, &a);
+        stream_share(s, (Shared){kv_heads(how), 1, attention_size(how), backward_heads, &a});
 }

@@ -14,6 +14,7 @@ enum { WIDE_Q, WIDE_RELATIVE, WIDE_DY, WIDE_Y, WIDE_K, WIDE_V, WIDE_DQ, WIDE_DRE
 typedef struct WideWork {
     const Attend *how;
     Wide x[WIDES];
+    size_t numbers; /* that are widened */
 } WideWork;
 
 static void widen_rows(const Wide *x, size_t first, size_t end, size_t group)
@@ -65,6 +66,11 @@ static void narrow_groups(void *argument, size_t member, size_t first, size_t en
         }
 }
 
+static void wide_share(Stream *s, WideWork *w, TeamWork work)
+{
+    stream_share(s, (Shared){kv_heads(w->how), 1, w->numbers * STREAMED, work, w});
+}
+
 static void wide_open(WideWork *w, const Attend *how, Strided q, Strided k, Strided v, const void *y)
 {
     const size_t groups = kv_heads(how), heads = heads_per_kv(how), columns = how->heads * how->value_size;
@@ -89,6 +95,7 @@ static bool wide_place(WideWork *w, Stream *s)
         size[i] = x->of.data ? round_up(x->rows * x->floats.stride, WIDTH) : 0;
         all += size[i];
     }
+    w->numbers = all;
     float *at = stream_floats(s, all);
     for (size_t i = 0; i < WIDES && at; at += size[i++])
         w->x[i].floats.data = w->x[i].of.data ? at : NULL;
@@ -106,11 +113,11 @@ static void attention_forward(Stream *s, void *y, void *lse, Strided q, Strided 
     const Wide *x = w.x;
     wide.relative = x[WIDE_RELATIVE].floats;
     w.x[WIDE_Y].of.data = NULL; /* nothing is in it yet */
-    stream_share(s, kv_heads(how), 1, widen_groups, &w);
+    wide_share(s, &w, widen_groups);
     w.x[WIDE_Y].of.data = y;
     cpu_f32.attention_forward(s, x[WIDE_Y].floats.data, lse, x[WIDE_Q].floats, x[WIDE_K].floats, x[WIDE_V].floats,
                               &wide, state);
-    stream_share(s, kv_heads(how), 1, narrow_groups, &w);
+    wide_share(s, &w, narrow_groups);
 }
 
 static void attention_backward(Stream *s, const AttendGradients *d, const void *dy, const void *y, const void *lse,
@@ -137,9 +144,9 @@ static void attention_backward(Stream *s, const AttendGradients *d, const void *
     sums.q = x[WIDE_DQ].floats, sums.k = x[WIDE_DK].floats, sums.v = x[WIDE_DV].floats;
     sums.relative = x[WIDE_DRELATIVE].floats;
     sums.add_q = sums.add_k = sums.add_v = sums.add_relative = false;
-    stream_share(s, kv_heads(how), 1, widen_groups, &w);
+    wide_share(s, &w, widen_groups);
     cpu_f32.attention_backward(s, &sums, x[WIDE_DY].floats.data, x[WIDE_Y].floats.data, lse, x[WIDE_Q].floats,
                                x[WIDE_K].floats, x[WIDE_V].floats, &wide, state);
     x[WIDE_Y].of.data = NULL; /* only read here */
-    stream_share(s, kv_heads(how), 1, narrow_groups, &w);
+    wide_share(s, &w, narrow_groups);
 }

@@ -96,5 +96,5 @@ static void choices(Stream *s, int32_t *which, void *values, void *one, const vo
                     size_t v, size_t k)
 {
     ChoicesWork w = {which, values, one, logits, (size_t) class, v, k};
-    stream_share(s, n, 1, choose_rows, &w);
+    stream_share(s, (Shared){n, 1, n * v, choose_rows, &w});
 }

@@ -39,7 +39,7 @@ INLINE IVec int8_multiply(IVec sum, IVec w, IVec x, bool by_four)
 #elif defined __ARM_FEATURE_DOTPROD
     if (by_four)
         return (IVec)vdotq_s32((int32x4_t)sum, (int8x16_t)w, (int8x16_t)x);
-#elif defined __aarch64__ && !defined __clang__
+#elif defined __aarch64__ && ADDS_FOUR
     if (by_four) {
         __asm__(".arch armv8.2-a+dotprod\n\tsdot %0.4s, %1.16b, %2.16b" : "+w"(sum) : "w"(w), "w"(x));
         return sum;
@@ -258,5 +258,5 @@ static void linear_int8(Stream *s, void *y, bool real_output, const void *x, con
                   .real_output = real_output,
                   .relu = relu,
                   .by_four = by_four};
-    stream_share(s, (out + INT8_PANEL - 1) / INT8_PANEL, 1, int8_share, &k);
+    stream_share(s, (Shared){(out + INT8_PANEL - 1) / INT8_PANEL, 1, n * in * out, int8_share, &k});
 }

@@ -23,7 +23,7 @@ typedef struct CpuLevel {
     void (*product)(const MatmulShape *s, void *c, const void *a, const void *b, const float *bias, void *scratch);
     bool (*measure)(Limits *l, size_t cores, Error *e); /* limits_measure */
     double (*seconds_of_bf16)(void);                    /* probe_bf16 */
-    void (*probe)(Tuning *t);                           /* probe_onednn */
+    void (*probe)(Tuning *t);                           /* probe_choices */
 } CpuLevel;
 
 /* Those of this build, the lowest first; the last one has no name. */

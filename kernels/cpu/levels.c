@@ -57,7 +57,7 @@ static const char *first_missing(const char *level)
                                 void *scratch);                                                                        \
     bool limits_measure_##name(Limits *l, size_t cores, Error *e);                                                     \
     double probe_bf16_##name(void);                                                                                    \
-    void probe_onednn_##name(Tuning *t);
+    void probe_choices_##name(Tuning *t);
 CPU_LEVELS
 #undef LEVEL
 
@@ -69,7 +69,7 @@ CPU_LEVELS
      blocked_product_##name,                                                                                           \
      limits_measure_##name,                                                                                            \
      probe_bf16_##name,                                                                                                \
-     probe_onednn_##name},
+     probe_choices_##name},
 const CpuLevel cpu_levels[] = {CPU_LEVELS{NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL}};
 #undef LEVEL
 

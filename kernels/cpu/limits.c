@@ -140,7 +140,7 @@ double limits_read(Stream *s, const void *memory, size_t bytes, size_t passes)
 {
     double start = clock_seconds();
     for (size_t i = 0; i < passes; i++)
-        stream_share(s, bytes / PIECE, 1, read_shared, &memory);
+        stream_share(s, (Shared){bytes / PIECE, 1, bytes, read_shared, &memory});
     double seconds = clock_seconds() - start;
     return seconds > 0 ? (double)(bytes / PIECE * PIECE) * (double)passes / seconds : 0;
 }

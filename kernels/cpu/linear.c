@@ -79,11 +79,11 @@ static void linear_forward(Stream *s, void *y, bool real_output, const void *x, 
     LinearWork k = {s, y, real_output, relu, false, x, w, bias, n, in, out};
     const MatmulShape all = linear_shape(&k);
     if (n <= FEW)
-        stream_share_on(s, w, out * in * sizeof(Number), out, 16, linear_few, &k);
+        stream_share_on(s, w, out * in * sizeof(Number), (Shared){out, 16, (n + STREAMED) * in * out, linear_few, &k});
     else if (n < out && matmul_is_ours(s->matmul, &all, w))
-        stream_share(s, out, 32, linear_outputs, &k);
+        stream_share(s, (Shared){out, 32, n * in * out, linear_outputs, &k});
     else
-        stream_share(s, n, 32, linear_positions, &k);
+        stream_share(s, (Shared){n, 32, n * in * out, linear_positions, &k});
 }
 
 /* dy becomes the gradient before ReLU, and dbias gains its sum, in one pass. */
@@ -124,6 +124,22 @@ static void linear_input(void *argument, size_t member, size_t first, size_t end
     matmul_run(&k->s->matmul[member], &shape, (Number *)k->y + first * k->in, k->x + first * k->out, k->w, NULL);
 }
 
+static void linear_weights(void *argument, size_t member, size_t first, size_t end)
+{
+    const LinearWork *k = argument; /* here y is dw and w is dy */
+    MatmulShape shape = {.m = end - first,
+                         .n = k->in,
+                         .k = k->n,
+                         .a_stride = k->out,
+                         .b_stride = k->in,
+                         .c_stride = k->in,
+                         .a_transposed = true,
+                         .add = true,
+                         .inputs = ELEMENT,
+                         .output = ELEMENT_F32};
+    matmul_run(&k->s->matmul[member], &shape, (float *)k->y + first * k->in, k->w + first, k->x, NULL);
+}
+
 static void linear_backward(Stream *s, void *dx, bool add, void *dw, void *dbias, void *dy, const void *y,
                             const void *x, const void *w, bool relu, size_t n, size_t in, size_t out)
 {
@@ -131,19 +147,10 @@ static void linear_backward(Stream *s, void *dx, bool add, void *dw, void *dbias
         mask_and_sum(dy, y, dbias, relu, n, out);
     if (dx) {
         LinearWork k = {s, dx, false, false, add, dy, w, NULL, n, in, out};
-        stream_share(s, n, 32, linear_input, &k);
+        stream_share(s, (Shared){n, 32, n * in * out, linear_input, &k});
     }
     if (dw && n) {
-        MatmulShape shape = {.m = out,
-                             .n = in,
-                             .k = n,
-                             .a_stride = out,
-                             .b_stride = in,
-                             .c_stride = in,
-                             .a_transposed = true,
-                             .add = true,
-                             .inputs = ELEMENT,
-                             .output = ELEMENT_F32};
-        matmul_run(&s->matmul[0], &shape, dw, dy, x, NULL);
+        LinearWork k = {s, dw, true, false, true, x, dy, NULL, n, in, out};
+        stream_share(s, (Shared){out, 32, n * in * out, linear_weights, &k});
     }
 }

@@ -2,11 +2,15 @@
  * on the machine makes some calls slower, and none faster. */
 #include "kernels/cpu/probe.h"
 
+#include "base/clock.h"
 #include "base/memory.h"
+#include "base/thread.h"
+#include "base/units.h"
 #include "kernels/cpu/blocked.h"
 #include "kernels/cpu/matmul.h"
 #include "kernels/cpu/tile.h"
 
+#include <stdlib.h>
 #include <time.h>
 
 enum {
@@ -64,9 +68,10 @@ static double seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-double probe_bf16(void)
+/* A short product by our own code */
+static double seconds_of(Element inputs)
 {
-    const MatmulShape s = shape_of(ELEMENT_BF16, PRODUCT_SHORT);
+    const MatmulShape s = shape_of(inputs, PRODUCT_SHORT);
     Operands o;
     double best = 1e9;
     if (!operands_get(&o, blocked_scratch(&s)))
@@ -80,6 +85,8 @@ double probe_bf16(void)
     operands_free(&o);
     return best;
 }
+
+double probe_bf16(void) { return seconds_of(ELEMENT_BF16); }
 
 /* Whether oneDNN is the faster one. Where it prepares each new shape, it has to be so by a twentieth. */
 static bool is_faster(Matmul *m, const Operands *o, Element inputs, Product p)
@@ -99,11 +106,10 @@ static bool is_faster(Matmul *m, const Operands *o, Element inputs, Product p)
     return !m->failed && best[1] < best[0] * (p == PRODUCT_HELD ? 1 : 0.95);
 }
 
-void probe_onednn(Tuning *t)
+static void choose_products(Tuning *t)
 {
     Matmul m;
     Operands o;
-    tuning_now = *t;
     if (!matmul_open(&m, NULL)) {
         matmul_close(&m);
         return;
@@ -112,11 +118,54 @@ void probe_onednn(Tuning *t)
     for (int type = 0; there && type < 2; type++)
         for (int p = 0; p < PRODUCTS; p++) {
             const Element inputs = type ? ELEMENT_BF16 : ELEMENT_F32;
-            tuning_now.onednn[type][p] = m.onednn[type] && is_faster(&m, &o, inputs, (Product)p);
+            t->onednn[type][p] = m.onednn[type] && is_faster(&m, &o, inputs, (Product)p);
+            tuning_now = *t;
         }
-    tuning_now.widening = tuning_now.widening || !DOTS;
-    *t = tuning_now;
     matmul_close(&m);
     if (there)
         operands_free(&o);
+}
+
+static void nothing(void *argument, size_t worker) { (void)argument, (void)worker; }
+
+/* How long it takes to call all threads of a team and to wait for them, a quarter of the calls being faster: now and then
+ * one of them is not at once on its processor. 0: there is no team. */
+static double seconds_of_call(void)
+{
+    enum { CALLS = 99, LEAST = 3 };
+    const double most = 5e-3; /* for all, once the least are done */
+    Pool *team = NULL;
+    double took[CALLS], all = 0;
+    size_t calls = 0;
+    if (processors_allowed() == 1 || !pool_open(&team, processors_allowed(), true, NULL))
+        return 0;
+    pool_run(team, nothing, NULL);
+    while (calls < LEAST || (calls < CALLS && all < most)) {
+        const double start = clock_seconds();
+        pool_run(team, nothing, NULL);
+        all += took[calls++] = clock_seconds() - start;
+    }
+    pool_close(team);
+    qsort(took, calls, sizeof *took, ascending);
+    return took[calls / 4];
+}
+
+/* Two threads save half of the time, and spend that of a call and as much again until operands and results have moved from
+ * core to core. */
+static void choose_alone(Tuning *t)
+{
+    const MatmulShape s = shape_of(ELEMENT_F32, PRODUCT_SHORT);
+    const double call = seconds_of_call(), rate = (double)(s.m * s.n * s.k) / seconds_of(ELEMENT_F32);
+    const double alone = 4 * call * rate / 1000;
+    if (call > 0)
+        t->alone = 1000 * (alone < 1 << 20 ? (size_t)alone : 1 << 20);
+}
+
+void probe_choices(Tuning *t)
+{
+    tuning_now = *t;
+    choose_products(t);
+    choose_alone(t);
+    t->widening = t->widening || !DOTS;
+    tuning_now = *t;
 }

@@ -8,7 +8,8 @@
 /* Seconds of a product of bfloat16 by this level's own code. */
 double probe_bf16(void);
 
-/* Where oneDNN could do a kind of product, chooses it if it is faster. tuning_now is tried out, and is *t at the end. */
-void probe_onednn(Tuning *t);
+/* Chooses oneDNN for each kind of product that it does faster, and what a thread does alone. tuning_now is tried out, and
+ * is *t at the end. */
+void probe_choices(Tuning *t);
 
 #endif

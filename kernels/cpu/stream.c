@@ -31,7 +31,7 @@ bool stream_open(Stream **s, size_t team, Error *e)
     if (!new)
         return memory_error(e, "a stream of operations", 1, sizeof *new);
     new->members = team ? team : 1;
-    new->by_four = ADDS_FOUR &&cpu_adds_four(WIDTH);
+    new->by_four = cpu_adds_four(WIDTH) && ADDS_FOUR;
     new->matmul = memory_get(new->members, sizeof *new->matmul);
     bool fine = new->matmul || memory_error(e, "a stream of operations", new->members, sizeof *new->matmul);
     fine = fine && (new->members == 1 || pool_open(&new->team, new->members, true, e));
@@ -125,42 +125,49 @@ void *stream_keep(Stream *s, const void *weights, size_t bytes, size_t size, boo
     return kept ? kept->bytes : NULL;
 }
 
-typedef struct Shared {
-    size_t n, grain, members;
+typedef struct Parts {
+    Shared all;
+    size_t members;
     bool backwards;
-    TeamWork work;
-    void *argument;
-} Shared;
+} Parts;
 
 static void run_part(void *argument, size_t member)
 {
-    const Shared *s = argument;
-    size_t grains = (s->n + s->grain - 1) / s->grain, place = s->backwards ? s->members - 1 - member : member;
-    size_t first = grains * place / s->members * s->grain, end = grains * (place + 1) / s->members * s->grain;
+    const Parts *p = argument;
+    const Shared *s = &p->all;
+    size_t grains = (s->n + s->grain - 1) / s->grain, place = p->backwards ? p->members - 1 - member : member;
+    size_t first = grains * place / p->members * s->grain, end = grains * (place + 1) / p->members * s->grain;
     end = end < s->n ? end : s->n;
     if (first < end)
         s->work(s->argument, member, first, end);
 }
 
-static void share(Stream *s, Shared shared)
+/* A thread that sleeps takes this much longer to begin than one that waits. */
+enum { WAKING = 128 };
+
+/* Before other threads begin, this one could be through with what is small. */
+static bool pays(Stream *s, const Shared *all)
 {
-    if (!shared.n)
+    return s->members > 1 && all->n > all->grain && all->size >= tuning_now.alone &&
+           (all->size / WAKING >= tuning_now.alone || pool_awake(s->team));
+}
+
+static void share(Stream *s, const Shared *all, bool backwards)
+{
+    if (!all->n)
         return;
-    if (s->members == 1 || shared.n <= shared.grain)
-        shared.work(shared.argument, 0, 0, shared.n);
+    if (!pays(s, all))
+        all->work(all->argument, 0, 0, all->n);
     else
-        pool_run(s->team, run_part, &shared);
+        pool_run(s->team, run_part, &(Parts){*all, s->members, backwards});
 }
 
-void stream_share(Stream *s, size_t n, size_t grain, TeamWork work, void *argument)
-{
-    share(s, (Shared){n, grain, s->members, false, work, argument});
-}
+void stream_share(Stream *s, Shared all) { share(s, &all, false); }
 
-void stream_share_on(Stream *s, const void *begin, size_t bytes, size_t n, size_t grain, TeamWork work, void *argument)
+void stream_share_on(Stream *s, const void *begin, size_t bytes, Shared all)
 {
     uintptr_t from = (uintptr_t)begin;
     s->backwards = from - s->read < NEAR && !s->backwards; /* what is before is, unsigned, far */
     s->read = from + bytes;
-    share(s, (Shared){n, grain, s->members, s->backwards, work, argument});
+    share(s, &all, s->backwards);
 }

@@ -7,9 +7,9 @@
 #include "kernels/cpu/names.h"
 #include "kernels/kernels.h"
 
-/* Whether int8.c has an instruction for four products at once (cpu_adds_four): clang assembles SDOT only where a level is
- * sure to have it. */
-#if defined __aarch64__ && defined __clang__ && !defined __ARM_FEATURE_DOTPROD
+/* Whether int8.c has an instruction for four products at once (cpu_adds_four). Of SDOT an assembler is told in passing,
+ * which clang's does not learn, and which makes others forget SVE. */
+#if defined __aarch64__ && !defined __ARM_FEATURE_DOTPROD && (defined __clang__ || defined __ARM_FEATURE_SVE)
 #define ADDS_FOUR false
 #else
 #define ADDS_FOUR true
@@ -48,14 +48,22 @@ float *stream_floats(Stream *s, size_t count);
  * call asked for the same, and the weights are among those of stream_hold. NULL (and failed): there is no memory. */
 void *stream_keep(Stream *s, const void *weights, size_t bytes, size_t size, bool *fresh);
 
-/* Runs work(argument, member, first, end) on parts of 0 .. n-1, one a member, each a multiple of `grain` long but the
- * last. Every number is computed by one member, so results do not depend on the team. */
+/* What is to be done to 0 .. n-1: work(argument, member, first, end) on parts of it, one a member, each a multiple of
+ * `grain` long but the last. Every number is computed by one member, so results do not depend on the team. */
 typedef void (*TeamWork)(void *argument, size_t member, size_t first, size_t end);
-void stream_share(Stream *s, size_t n, size_t grain, TeamWork work, void *argument);
+enum { STREAMED = 8 }; /* multiply-adds in the time in which a number is read that is used once */
+typedef struct Shared {
+    size_t n, grain;
+    size_t
+        size; /* of all of it in multiply-adds, roughly: the calling thread does what is too little to share by itself */
+    TeamWork work;
+    void *argument;
+} Shared;
+void stream_share(Stream *s, Shared all);
 
 /* The same for work that reads through memory [begin, begin + bytes). Where that is right after what the last such
  * call read, it is shared out in the opposite order: so the member that came to the end continues there, and in a
  * sequence of calls that comes again and again each member always reads the same parts. */
-void stream_share_on(Stream *s, const void *begin, size_t bytes, size_t n, size_t grain, TeamWork work, void *argument);
+void stream_share_on(Stream *s, const void *begin, size_t bytes, Shared all);
 
 #endif

@@ -9,8 +9,12 @@
 #include <string.h>
 #include <unistd.h>
 
-const Tuning tuning_default = {.onednn = {{false, true, true}, {false, true, true}}, .chunk = 512, .panels = 384 << 10};
-Tuning tuning_now = {.onednn = {{false, true, true}, {false, true, true}}, .chunk = 512, .panels = 384 << 10};
+#define DEFAULT                                                                                                        \
+    {                                                                                                                  \
+        .onednn = {{false, true, true}, {false, true, true}}, .chunk = 512, .panels = 384 << 10, .alone = 256000       \
+    }
+const Tuning tuning_default = DEFAULT;
+Tuning tuning_now = DEFAULT;
 
 static const TuningStore *where;
 static bool ready;
@@ -28,7 +32,8 @@ void tuning_text(const Tuning *t, Buffer *out)
     for (size_t type = 0; type < 2; type++)
         for (size_t p = 0; p < PRODUCTS; p++)
             buffer_print(out, "%s=%s ", products[type][p], t->onednn[type][p] ? "onednn" : "own");
-    buffer_print(out, "bf16-by=%s chunk=%zu panels=%zu", t->widening ? "widening" : "dots", t->chunk, t->panels >> 10);
+    buffer_print(out, "bf16-by=%s chunk=%zu panels=%zu alone=%zu", t->widening ? "widening" : "dots", t->chunk,
+                 t->panels >> 10, t->alone / 1000);
 }
 
 /* One of two values */
@@ -56,7 +61,8 @@ static bool take(Tuning *t, const char *key, const char *value)
         return take_either(&t->widening, value, "dots", "widening");
     if (!strcmp(key, "chunk")) /* whole pairs */
         return take_number(&t->chunk, value, 1, 64, 1 << 16) && t->chunk % 2 == 0;
-    return !strcmp(key, "panels") && take_number(&t->panels, value, 1024, 1, 1 << 20);
+    return (!strcmp(key, "panels") && take_number(&t->panels, value, 1024, 1, 1 << 20)) ||
+           (!strcmp(key, "alone") && take_number(&t->alone, value, 1000, 0, 1 << 30));
 }
 
 enum { WORD = 64 };

@@ -8,8 +8,10 @@
  *                                        weights that do not change
  *     bf16-short, bf16-long, bf16-held   the same of bfloat16 (up to 1,024 numbers)
  *     bf16-by=dots or widening           the instruction for pairs, or products of f32 (a level without it only widens)
- *     chunk=UNITS                        the longest piece of a sum (bits do not depend on it, nor on the next)
+ *     chunk=UNITS                        the longest piece of a sum (bits do not depend on it, nor on the next two)
  *     panels=KIB                         packed panels that are used together
+ *     alone=N                            a thread does an operation of fewer multiply-adds, in thousands, by itself and
+ *                                        does not wait for others of its team
  *
  * ATTEND_TUNING in the environment (--tuning sets it) pins some or all of them; the word `default` stands for what is
  * best on the processor that this was written on. Where nothing is pinned, what was stored is used, or a probe of less
@@ -30,6 +32,7 @@ typedef struct Tuning {
     bool widening;
     size_t chunk;  /* units of 32 bits */
     size_t panels; /* bytes */
+    size_t alone;  /* multiply-adds */
 } Tuning;
 
 extern const Tuning tuning_default;
@@ -59,7 +62,7 @@ void tuning_text(const Tuning *t, Buffer *out);
 bool tuning_parse(Tuning *t, const char *text, Error *e);
 
 /* How many kinds of choice a text names, of TUNING_KINDS. */
-enum { TUNING_KINDS = 2 * PRODUCTS + 3 };
+enum { TUNING_KINDS = 2 * PRODUCTS + 4 };
 size_t tuning_named(const char *text);
 
 #endif

@@ -1,4 +1,5 @@
 /* The pool: everybody runs, barriers hold, signals go elsewhere, and quotas are read as the kernel writes them. */
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/thread.h"
@@ -52,6 +53,30 @@ static void meet(void *argument, size_t worker)
         pool_barrier(s->pool);
     }
     s->seen[worker] = wrong;
+}
+
+/* A thread that has waited for long sleeps; once it was woken it is awake, for a while, and runs what comes. */
+START_TEST(who_sleeps_is_woken_without_waiting_for_it)
+{
+    Shared s = {0};
+    Error e;
+    bool awake = true;
+    if (processors_allowed() < 2)
+        return; /* none waits awake */
+    ck_done(pool_open(&s.pool, 2, false, &e), e);
+    for (int k = 1; k <= 20; k++) {
+        for (int i = 0; i < 100 && awake; i++) {
+            clock_sleep(0.01);
+            awake = pool_awake(s.pool);
+        }
+        ck_assert_msg(!awake, "it never sleeps");
+        for (double start = clock_seconds(); !awake && clock_seconds() < start + 5;)
+            awake = pool_awake(s.pool);
+        ck_assert_msg(awake, "it never wakes");
+        pool_run(s.pool, add_one, &s);
+        ck_assert(s.seen[0] == k && s.seen[1] == k);
+    }
+    pool_close(s.pool);
 }
 
 START_TEST(what_was_written_before_a_barrier_is_read_after_it)
@@ -194,6 +219,7 @@ START_TEST(quotas_of_version_1_count)
 static const Test tests[] = {
     TEST_LOOP(each_worker_runs_once_each_time, 5),
     TEST_LOOP(what_was_written_before_a_barrier_is_read_after_it, 5),
+    TEST(who_sleeps_is_woken_without_waiting_for_it),
     TEST(pools_open_and_close_many_times),
     TEST(a_failed_allocation_opens_no_pool),
     TEST(pinning_ends_with_the_pool),

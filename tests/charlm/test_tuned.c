@@ -239,9 +239,8 @@ START_TEST(bench_without_steps_prints_what_is_chosen)
     Json *j = must_json("bench --steps 0 --preset study --json");
     ck_assert_ptr_nonnull(strstr(json_get_text(j, "tuning"), "bf16-by=widening chunk=64"));
     json_free(j);
-    s = must("bench --steps 0 --preset study --device plain");
-    ck_assert_str_eq(s.out, "");
-    said_free(&s);
+    refused(2, "plain chooses nothing", "bench --steps 0 --preset study --device plain");
+    refused(1, "f64", "bench --steps 0 --preset study --precision f64");
 }
 
 int main(int argc, char **argv)

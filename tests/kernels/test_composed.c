@@ -168,7 +168,7 @@ START_TEST(products_of_every_layout_agree_with_f64)
 START_TEST(products_of_onednn_agree_with_f64)
 {
     Product p;
-    setenv("ATTEND_TUNING", "default f32-short=onednn", 1);
+    setenv("ATTEND_TUNING", "default f32-short=onednn alone=0", 1);
     case_ask(case_agrees, product_case(&p, (uint32_t)_i));
 }
 

@@ -1,6 +1,7 @@
 /* What is measured about a machine, as text and in memory. */
 #include "kernels/cpu/tuning.h"
 
+#include "base/memory.h"
 #include "kernels/cpu/level.h"
 #include "tests/suite.h"
 
@@ -40,14 +41,14 @@ static void expect_text(const char *want)
 
 #define OTHER                                                                                                          \
     "f32-short=onednn f32-long=own f32-held=own bf16-short=onednn bf16-long=own bf16-held=own bf16-by=widening "       \
-    "chunk=96 panels=77"
+    "chunk=96 panels=77 alone=5"
 
 START_TEST(a_text_says_all_that_a_tuning_holds)
 {
     Tuning t = tuning_default;
     Buffer text = {0};
     ck_assert(tuning_parse(&t, OTHER, NULL));
-    ck_assert(t.widening && t.chunk == 96 && t.panels == 77 << 10);
+    ck_assert(t.widening && t.chunk == 96 && t.panels == 77 << 10 && t.alone == 5000);
     for (size_t p = 0; p < PRODUCTS; p++)
         ck_assert(t.onednn[0][p] == (p == PRODUCT_SHORT) && t.onednn[1][p] == (p == PRODUCT_SHORT));
     tuning_text(&t, &text);
@@ -76,6 +77,7 @@ START_TEST(a_text_that_says_something_else_is_refused_with_its_word_and_changes_
                                         "bf16-by=dot",
                                         "=own",
                                         "panels=1e3",
+                                        "alone=-1",
                                         "f32-long=own;"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         Tuning t = tuning_default;
@@ -157,6 +159,20 @@ START_TEST(what_is_not_stored_whole_is_measured_quickly_and_stored)
         ck_assert_msg(took < 0.1, "it took %g s", took);
 }
 
+START_TEST(what_there_is_no_memory_to_measure_is_chosen_all_the_same)
+{
+    for (uint64_t n = 1; n <= 24; n++) {
+        begin(NULL, NULL);
+        tuning_store(NULL);
+        memory_fail_at(n);
+        ck_assert(tuning_ready(NULL));
+        memory_fail_at(0);
+        ck_assert(tuning_now.chunk && tuning_now.panels);
+        ck_assert(tuning_now.widening || cpu_widening(cpu_level(NULL)));
+    }
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+
 /* Widening is the table of a level that has no such instruction. */
 START_TEST(bf16_by_widening_is_computed_as_a_level_without_dots_does_it)
 {
@@ -177,6 +193,7 @@ int main(int argc, char **argv)
         TEST(what_is_stored_is_not_measured_again),
         TEST(some_words_pin_some_choices_and_the_rest_comes_from_the_store),
         TEST_LOOP(what_is_not_stored_whole_is_measured_quickly_and_stored, 5),
+        TEST(what_there_is_no_memory_to_measure_is_chosen_all_the_same),
         TEST(bf16_by_widening_is_computed_as_a_level_without_dots_does_it),
     };
     return suite_run("kernels/tuning", tests, sizeof tests / sizeof *tests, argc, argv);
