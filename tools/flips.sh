@@ -84,6 +84,7 @@ tests_for() { # the quickest first
     kernels/cuda/random.h) echo kernels/embed kernels/add kernels/composed kernels/score ;;
     kernels/cuda/attention* | kernels/cuda/score.cu | kernels/cuda/mma.h)
         echo kernels/blocks kernels/score kernels/narrow kernels/attention_few kernels/gpu kernels/attention ;;
+    kernels/cpu/probe.c | kernels/cpu/tuning.c) echo kernels/tuning ;;
     kernels/cpu/attention_narrow*) echo kernels/narrow kernels/blocks kernels/attention ;;
     kernels/*/attention* | kernels/*/score*) echo kernels/blocks kernels/score kernels/attention ;;
     kernels/attend.h) echo kernels/composed kernels/cost kernels/blocks kernels/score kernels/attention ;;
@@ -149,7 +150,7 @@ notices() { # notices FOLDER NUMBER TEST...
     for name in "$@"; do
         link_test "$folder" "$name" 2>>"$folder/errors" || { echo "make flips: $name cannot be linked" >&2; return; }
         rm -rf "$folder/tmp" && mkdir "$folder/tmp"
-        case $name,$fast in *,0) most=120 ;; kernels/attention,* | kernels/score,* | nn/distances,*) most=40 ;; *) most=15 ;; esac
+        case $name,$fast in *,0) most=120 ;; kernels/attention,* | kernels/score,* | kernels/linear,* | nn/distances,*) most=40 ;; *) most=15 ;; esac
         {
             ( ulimit -c 0; ulimit -t $most; FLIP=$number BACKEND=$backend TMPDIR=$folder/tmp FAST=$fast STOP=1 CK_FORK=no timeout --foreground 600 \
                 "$folder/$(echo "$name" | tr / -)" </dev/null >"$folder/said" 2>&1 )
