@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 
 /* Another number for another way to part texts into words, or to tell parts of a source, too. */
-static const char magic[16] = "attend reviews5";
+static const char magic[16] = "attend reviews6";
 static const uint64_t byte_order = 0x0102030405060708;
 
 typedef struct Header {

@@ -33,6 +33,7 @@ typedef struct File {
 typedef struct Files {
     const char *path;        /* being read */
     bool labels, unlabelled; /* what is wanted of it */
+    bool prefixed, several;  /* whether "x-train" is a part, too; whether there are several tables */
     File *files;
     size_t count, capacity;
     Buffer bytes;
@@ -85,18 +86,18 @@ static bool is_alone(const Files *f, const char *name)
 }
 
 /* What a folder or a table is for, where its name says so. */
-typedef enum Part { PART_UNNAMED, PART_TRAIN, PART_TEST, PART_VALID } Part;
+typedef enum Part { PART_UNNAMED, PART_TRAIN, PART_TEST, PART_VALID, PARTS } Part;
 
-/* "test" is what "test", "Test", "20news-bydate-test" and "reviews_test" are called. */
-static bool is_called(Folder name, const char *word)
+/* "test" is what "test" and "Test" are called and, where prefixes are allowed, "20news-bydate-test" and "x_test". */
+static bool is_called(Folder name, const char *word, bool prefixed)
 {
     const size_t size = strlen(word);
     if (name.length < size || strncasecmp(name.name + name.length - size, word, size) != 0)
         return false;
-    return name.length == size || strchr("-_.", name.name[name.length - size - 1]);
+    return name.length == size || (prefixed && strchr("-_.", name.name[name.length - size - 1]));
 }
 
-static Part part_of(Folder name)
+static Part part_of(Folder name, bool prefixed)
 {
     static const struct {
         const char *word;
@@ -104,21 +105,47 @@ static Part part_of(Folder name)
     } words[] = {{"train", PART_TRAIN},      {"test", PART_TEST}, {"valid", PART_VALID},
                  {"validation", PART_VALID}, {"val", PART_VALID}, {"dev", PART_VALID}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (is_called(name, words[i].word))
+        if (is_called(name, words[i].word, prefixed))
             return words[i].part;
     return PART_UNNAMED;
 }
 
-static Part part_of_table(const char *name)
+static size_t digits_at_end(Folder name)
+{
+    size_t count = 0;
+    while (count < name.length && strchr("0123456789", name.name[name.length - count - 1]))
+        count++;
+    return count;
+}
+
+/* "train" of "train-1", "train2" and "train-00000-of-00002": a part may be in several tables. */
+static Folder without_number(Folder name)
+{
+    static const char of[] = "-of-";
+    const size_t size = sizeof of - 1, digits = digits_at_end(name);
+    if (!digits)
+        return name;
+    name.length -= digits;
+    if (name.length > size && !memcmp(name.name + name.length - size, of, size)) {
+        name.length -= size;
+        name.length -= digits_at_end(name);
+    }
+    if (name.length && strchr("-_.", name.name[name.length - 1]))
+        name.length--;
+    return name;
+}
+
+/* A single table is trained on, unless it is called just that: nothing is told apart by its name. */
+static Part part_of_table(const Files *f, const char *name)
 {
     Folder stem = folder_above(name, 0);
     stem.length -= table_ending(name);
-    return part_of(stem);
+    return part_of(f->several ? without_number(stem) : stem, f->several);
 }
 
 static bool is_test_table(const Files *f, const char *name)
 {
-    return is_table(name) && !is_alone(f, name) && part_of_table(name) == PART_TEST;
+    return is_table(name) && !is_alone(f, name) && part_of_table(f, name) == PART_TEST;
 }
 
 /* Where no labels are wanted. */
@@ -126,8 +153,8 @@ static Kind kind_without_label(const Files *f, const char *name)
 {
     if (is(folder_above(name, 1), "unsup"))
         return UNSUP;
-    return part_of(folder_above(name, 2)) == PART_TEST || part_of(folder_above(name, 1)) == PART_TEST ||
-                   is_test_table(f, name)
+    return part_of(folder_above(name, 2), f->prefixed) == PART_TEST ||
+                   part_of(folder_above(name, 1), f->prefixed) == PART_TEST || is_test_table(f, name)
                ? NOTHING
                : PLAIN;
 }
@@ -142,7 +169,7 @@ static bool is_part(Folder folder)
 static Kind kind_of(const Files *f, const char *name)
 {
     const Folder class = folder_above(name, 1);
-    const Part part = part_of(folder_above(name, 2));
+    const Part part = part_of(folder_above(name, 2), f->prefixed);
     if (!strncmp(name, "__MACOSX/", 9))
         return NOTHING;
     if (!f->labels)
@@ -192,11 +219,14 @@ static bool add_text(Files *f, const Labelled *text, Error *e)
 static bool is_text(const Files *f, const File *file, Error *e)
 {
     const char *name = f->bytes.text + file->name, *text = f->bytes.text + file->text;
+    const bool alone = is_alone(f, name);
     Error why;
-    if (!text_in_utf8(name, text, file->size, &why))
-        return fail(e, "%s: %s", f->path, why.text);
-    return file->kind == TABLE || is_table(name) || !memchr(text, 0, file->size) ||
-           fail(e, "%s: %.200s has zero bytes in it, so it is no text: remove it", f->path, name);
+    if (!text_in_utf8(alone ? f->path : name, text, file->size, &why))
+        return alone ? fail(e, "%s", why.text) : fail(e, "%s: %s", f->path, why.text);
+    if (file->kind == TABLE || is_table(name) || !memchr(text, 0, file->size))
+        return true;
+    return alone ? fail(e, "%s has zero bytes in it, so it is no text: give another file", f->path)
+                 : fail(e, "%s: %.200s has zero bytes in it, so it is no text: remove it", f->path, name);
 }
 
 static bool add_file(Files *f, const File *file, Error *e)
@@ -205,14 +235,15 @@ static bool add_file(Files *f, const File *file, Error *e)
     Folder class = folder_above(name, 1);
     const char *text = f->bytes.text + file->text;
     size_t mark = utf8_mark(text, file->size);
-    return add_text(f,
-                    &(Labelled){.name = name,
-                                .text = text + mark,
-                                .size = file->size - mark,
-                                .label = file->kind == PLAIN || file->kind == UNSUP ? NULL : class.name,
-                                .label_size = class.length,
-                                .test = file->kind == IN_PART && part_of(folder_above(name, 2)) == PART_TEST},
-                    e);
+    return add_text(
+        f,
+        &(Labelled){.name = name,
+                    .text = text + mark,
+                    .size = file->size - mark,
+                    .label = file->kind == PLAIN || file->kind == UNSUP ? NULL : class.name,
+                    .label_size = class.length,
+                    .test = file->kind == IN_PART && part_of(folder_above(name, 2), f->prefixed) == PART_TEST},
+        e);
 }
 
 /* --- tables --- */
@@ -226,7 +257,7 @@ static bool open_table(Csv *csv, const Files *f, const File *file, const char *c
     if (!csv->missing)
         return fail(e, "%s", why.text);
     const char *what = csv->missing == columns[0] ? "text" : "label";
-    return fail(e, "%s. Name the one of %ss with --%s-column", why.text, what, what);
+    return fail(e, "%s. If another column holds the %ss, name it with --%s-column", why.text, what, what);
 }
 
 /* Without a label where none is there and none is needed. */
@@ -319,11 +350,28 @@ static bool add_unlabelled(Files *f, const File *file, const CorpusOptions *o, E
 
 /* --- parts --- */
 
+/* What a name says depends on the others: "my-test" is a class or any folder, unless something is called x-train, too. */
+static void settle_kinds(Files *f, size_t first, size_t end)
+{
+    bool there[PARTS] = {false};
+    size_t tables = 0;
+    for (size_t i = first; i < end; i++) {
+        const char *name = f->bytes.text + f->files[i].name;
+        tables += is_table(name);
+        for (int level = f->labels ? 2 : 1; level <= 2; level++)
+            there[part_of(folder_above(name, level), true)] = true;
+    }
+    f->prefixed = there[PART_TRAIN] && there[PART_TEST];
+    f->several = tables > 1;
+    for (size_t i = first; i < end; i++)
+        f->files[i].kind = kind_of(f, f->bytes.text + f->files[i].name);
+}
+
 static Part part_of_file(const Files *f, const File *file)
 {
     const char *name = f->bytes.text + file->name;
-    return file->kind == TABLE                               ? part_of_table(name)
-           : file->kind == IN_PART || file->kind == IN_CLASS ? part_of(folder_above(name, 2))
+    return file->kind == TABLE                               ? part_of_table(f, name)
+           : file->kind == IN_PART || file->kind == IN_CLASS ? part_of(folder_above(name, 2), true)
                                                              : PART_UNNAMED;
 }
 
@@ -335,44 +383,63 @@ static const char *first_of_part(const Files *f, size_t first, size_t end, Kind 
     return NULL;
 }
 
+/* By what files are called unpacked, and of these the unpacked one first. */
+static int by_unpacked_name(const void *a, const void *b)
+{
+    const char *x = *(const char *const *)a, *y = *(const char *const *)b;
+    const size_t m = strlen(x) - text_packed_ending(x), n = strlen(y) - text_packed_ending(y);
+    const int order = memcmp(x, y, m < n ? m : n);
+    return order ? order : m != n ? (m > n) - (m < n) : strcmp(x, y);
+}
+
 /* A table that is there packed and unpacked would be read twice. */
 static bool tables_differ(const Files *f, size_t first, size_t end, Error *e)
 {
-    for (size_t i = first; i < end; i++) {
-        const char *name = f->bytes.text + f->files[i].name;
-        const size_t length = strlen(name) - text_packed_ending(name);
-        for (size_t k = first; k < i && f->files[i].kind == TABLE; k++) {
-            const char *other = f->bytes.text + f->files[k].name;
-            if (f->files[k].kind == TABLE && strlen(other) - text_packed_ending(other) == length &&
-                !memcmp(name, other, length))
-                return fail(e, "%s holds both %.200s and %.200s: remove one of them", f->path, other, name);
-        }
+    const char **names = memory_get(end - first, sizeof *names);
+    size_t count = 0;
+    if (!names)
+        return memory_error(e, f->path, end - first, sizeof *names);
+    for (size_t i = first; i < end; i++)
+        if (f->files[i].kind == TABLE)
+            names[count++] = f->bytes.text + f->files[i].name;
+    qsort(names, count, sizeof *names, by_unpacked_name);
+    bool differ = true;
+    for (size_t i = 1; differ && i < count; i++) {
+        const size_t length = strlen(names[i]) - text_packed_ending(names[i]);
+        if (strlen(names[i - 1]) - text_packed_ending(names[i - 1]) == length &&
+            !memcmp(names[i - 1], names[i], length))
+            differ = fail(e, "%s holds both %.200s and %.200s: remove one of them", f->path, names[i - 1], names[i]);
     }
-    return true;
+    memory_free(names);
+    return differ;
+}
+
+/* One may train on tables of which none is called after a part; but where one is, what are the others? */
+static bool tables_are_named(const Files *f, size_t first, size_t end, Error *e)
+{
+    const char *unnamed = first_of_part(f, first, end, TABLE, PART_UNNAMED);
+    const bool named = first_of_part(f, first, end, TABLE, PART_TRAIN) ||
+                       first_of_part(f, first, end, TABLE, PART_TEST);
+    return !unnamed || !named ||
+           fail(e,
+                "%s holds several tables, and %.200s is called neither train nor test: call them train.csv and "
+                "test.csv (or train-1.csv, train-2.csv: a part may have several), or give one table as --data",
+                f->path, unnamed);
 }
 
 /* Texts that somebody has set aside are neither to be trained on nor to be ignored, and nobody would notice either. */
-static bool parts_suit(const Files *f, size_t first, size_t end, Error *e)
+static bool parts_suit(const Files *f, size_t first, size_t end, Kind best, Error *e)
 {
-    size_t tables = 0;
-    for (size_t i = first; i < end; i++)
-        tables += f->files[i].kind == TABLE;
+    const bool tables = best == TABLE && f->several;
     const char *valid = first_of_part(f, first, end, IN_CLASS, PART_VALID);
     valid = valid ? valid : first_of_part(f, first, end, TABLE, PART_VALID);
-    if (valid && (tables > 1 || first_of_part(f, first, end, IN_PART, PART_TRAIN)))
+    if (valid && (tables || first_of_part(f, first, end, IN_PART, PART_TRAIN)))
         return fail(
             e,
             "%s: %.200s is of a validation part, but classifier holds out its own from the training part: leave "
             "that part out, or merge it into train",
             f->path, valid);
-    const char *unnamed = first_of_part(f, first, end, TABLE, PART_UNNAMED);
-    const bool named = first_of_part(f, first, end, TABLE, PART_TRAIN) ||
-                       first_of_part(f, first, end, TABLE, PART_TEST);
-    return tables < 2 || !unnamed || (f->unlabelled && !named) || /* one may pretrain on any tables */
-           fail(e,
-                "%s holds several tables, and %.200s is called neither train nor test: call them train.csv and "
-                "test.csv, or give one table as --data",
-                f->path, unnamed);
+    return !tables || (tables_are_named(f, first, end, e) && tables_differ(f, first, end, e));
 }
 
 /* Files number `first` to `end` - 1, of one source: those of the best kind, and where they are wanted those without a
@@ -381,16 +448,17 @@ static bool add_files(Files *f, size_t first, size_t end, const CorpusOptions *o
 {
     Kind best = NOTHING;
     const size_t before = f->text_count;
+    settle_kinds(f, first, end);
     for (size_t i = first; i < end; i++)
         best = f->files[i].kind < best ? f->files[i].kind : best;
     if (best == PLAIN) /* the data set's own texts are not among lists of where they came from */
         for (size_t i = first; i < end; i++)
             best = f->files[i].kind == UNSUP ? UNSUP : best;
-    if ((best == TABLE && !tables_differ(f, first, end, e)) || (best <= TABLE && !parts_suit(f, first, end, e)))
+    if (best <= TABLE && !parts_suit(f, first, end, best, e))
         return false;
     for (size_t i = first; i < end; i++) {
         const File *file = &f->files[i];
-        if (file->kind != best && file->kind != UNSUP)
+        if (file->kind == NOTHING || (file->kind != best && file->kind != UNSUP))
             continue;
         if (!is_text(f, file, e))
             return false;
@@ -420,6 +488,7 @@ static void begin_source(Files *f, const char *path, bool labels, const CorpusOp
     f->path = path;
     f->labels = labels;
     f->unlabelled = o->unlabelled;
+    f->prefixed = f->several = false;
 }
 
 static bool read_source(Files *f, const char *path, bool labels, const CorpusOptions *o, Error *e)

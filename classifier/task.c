@@ -416,8 +416,8 @@ static bool training_suits(const Classifier *c, Error *e)
 static void warn_of_validation(const Classifier *c)
 {
     if (!c->options->final && !reviews_part(&c->reviews, SPLIT_VALID)->count && ranks_own() == 0)
-        fprintf(stderr, "classifier: warning: so few texts leave none to validate with, and the last checkpoint counts "
-                        "as the best: give more texts, or --final if that is meant\n");
+        fprintf(stderr, "classifier: warning: too few texts to hold any out for validation; the last checkpoint will "
+                        "count as the best. Give more texts, or --final\n");
 }
 
 static bool open_all(App *a, Error *e)

@@ -68,7 +68,7 @@ START_TEST(what_a_run_has_learned_from_is_not_held_out_afterwards)
 
 START_TEST(a_run_without_a_validation_part_is_warned_of_unless_it_is_meant)
 {
-    static const char says[] = "classifier: warning: so few texts leave none to validate with";
+    static const char says[] = "classifier: warning: too few texts to hold any out for validation;";
     static const struct {
         size_t count;
         bool labels;

@@ -281,17 +281,83 @@ START_TEST(texts_that_others_have_set_aside_are_refused)
     source_refused(&(ReviewsOptions){.path = "set"},
                    "set holds several tables, and more.csv is called neither train nor test");
     source_refused(&(ReviewsOptions){.path = "set", .pretrain = true}, "more.csv is called neither");
-    ck_assert(source_shell("rm set/t*.csv && cp set/more.csv set/other.csv"));
+    ck_assert(source_shell("rm set/test.csv && mv set/train.csv set/x_test.csv"));
     source_refused(&(ReviewsOptions){.path = "set"}, "more.csv is called neither");
-    Reviews r = source_open(&(ReviewsOptions){.path = "set", .pretrain = true, .final = true});
-    ck_assert_uint_eq(reviews_part(&r, SPLIT_TRAIN)->count, 2);
-    reviews_close(&r);
     ck_assert(source_shell("rm -r set"));
     source_print("set/dev/1", "so"); /* a class */
     source_print("set/ops/1", "lo");
-    r = source_open(&(ReviewsOptions){.path = "set", .final = true});
+    Reviews r = source_open(&(ReviewsOptions){.path = "set", .final = true});
     ck_assert_uint_eq(r.class_count, 2);
     reviews_close(&r);
+}
+
+static void expect_counts(const char *path, size_t train, size_t test)
+{
+    Reviews r = source_open(&(ReviewsOptions){.path = path, .final = true});
+    ck_assert_uint_eq(reviews_part(&r, SPLIT_TRAIN)->count, train);
+    ck_assert_uint_eq(reviews_part(&r, SPLIT_TEST)->count, test);
+    reviews_close(&r);
+}
+
+/* The names would have the texts set aside, and nothing would be left to train on. */
+START_TEST(a_name_that_ends_like_a_part_counts_where_there_are_both)
+{
+    static const char *const tops[] = {"my-test", "my_Test", "my.test", "a-train"};
+    sources_open();
+    for (size_t i = 0; i < sizeof tops / sizeof *tops; i++) {
+        make_parts(tops[i], tops[i]);
+        expect_counts("set", 2, 0);
+    }
+    make_parts("x_test.csv", "x_test.csv");
+    expect_counts("set", 2, 0);
+    make_parts("test", "test");
+    source_refused(&(ReviewsOptions){.path = "set"}, "set has test texts, but no training texts");
+    make_parts("train", "my-test");
+    expect_counts("set", 2, 2);
+    source_print("more/my-test/1", "secret");
+    ReviewsOptions o = {.path = "set", .unlabelled = "more", .pretrain = true, .final = true};
+    Reviews r = source_open(&o);
+    ck_assert_int_ne(vocabulary_find(&r.tokens.words, "secret", 6), UNKNOWN);
+    reviews_close(&r);
+    source_print("more/train/1", "known");
+    r = source_open(&o);
+    ck_assert_int_eq(vocabulary_find(&r.tokens.words, "secret", 6), UNKNOWN);
+    ck_assert_int_ne(vocabulary_find(&r.tokens.words, "known", 5), UNKNOWN);
+    reviews_close(&r);
+}
+
+START_TEST(a_part_may_have_several_tables)
+{
+    static const char *const names[][3] = {
+        {"train-00000-of-00002.csv", "train-00001-of-00002.csv", "test-00000-of-00001.csv"},
+        {"train-1.csv", "train-2.csv", "test.csv"},
+        {"train.csv", "train_2.csv", "x-test-1.csv"},
+        {"train1.tsv", "x_train.2.csv", "Test1.csv"}};
+    sources_open();
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        ck_assert(source_shell("rm -rf set"));
+        for (size_t k = 0; k < 3; k++) {
+            char path[100];
+            snprintf(path, sizeof path, "set/%s", names[i][k]);
+            source_print(path, "text,label\nbad,neg\ngood,pos\n");
+        }
+        expect_counts("set", 4, 2);
+    }
+    source_print("set/validation-00000-of-00001.csv", "text,label\nbad,neg\n");
+    source_refused(&(ReviewsOptions){.path = "set"}, "validation-00000-of-00001.csv is of a validation part");
+    ck_assert(source_shell("rm -rf set"));
+    source_print("set/en.csv", "text,label\nbad,neg\ngood,pos\n"); /* nothing is said of parts */
+    source_print("set/de.csv", "text,label\nschlecht,neg\ngut,pos\n");
+    expect_counts("set", 4, 0);
+}
+
+START_TEST(tables_beside_the_parts_are_not_read)
+{
+    sources_open();
+    make_parts("train", "test");
+    source_print("set/meta1.csv", "x,y\n");
+    source_print("set/meta2.csv", "x,y\n");
+    expect_counts("set", 2, 2);
 }
 
 /* A table of texts without labels, beside others. */
@@ -317,9 +383,13 @@ START_TEST(what_cannot_be_learnt_from_is_refused_in_one_line)
         const char *path, *text, *words;
     } faults[] = {
         {"a.csv", "review,sentiment\ngood,pos\n",
-         "a.csv has no column 'text'; its columns are: review, sentiment. Name the one of texts with --text-column"},
+         "a.csv has no column 'text'; its columns are: review, sentiment. If another column holds the texts, name it "
+         "with "
+         "--text-column"},
         {"a.csv", "text,sentiment\ngood,pos\n",
-         "a.csv has no column 'label'; its columns are: text, sentiment. Name the one of labels with --label-column"},
+         "a.csv has no column 'label'; its columns are: text, sentiment. If another column holds the labels, name it "
+         "with "
+         "--label-column"},
         {"a.csv", "text,label\ngood,pos\n\"bad,neg\n", "a.csv, line 3: a quote is opened"},
         {"a.csv", "text,label\ngood,pos\nfine,pos\n", "all training texts are of one class, 'pos'"},
         {"a.csv", "text,label\ngood,pos\nbad,\n", "a.csv, line 3: the label '' is empty"},
@@ -417,6 +487,11 @@ START_TEST(files_that_are_no_texts_are_refused_by_name)
         source_write(files[i].path, files[i].bytes, files[i].size);
         source_refused(&(ReviewsOptions){.path = "set", .pretrain = i == 5}, files[i].words);
     }
+    source_write("u16.csv", "\xFF\xFEt\0,\0", 6);
+    source_refused(&(ReviewsOptions){.path = "u16.csv"}, "u16.csv is in UTF-16: convert it to UTF-8");
+    Reviews none;
+    Error e;
+    ck_assert(!reviews_open(&none, &(ReviewsOptions){.path = "u16.csv"}, &e) && !strstr(e.text, "u16.csv: "));
     source_write("a.csv", "text,label\ngo\0od,pos\nbad,neg\n", 29);
     Reviews r = source_open(&(ReviewsOptions){.path = "a.csv", .final = true});
     ck_assert_str_eq(text_of(&r, SPLIT_TRAIN, 0), "go od ");
@@ -455,6 +530,9 @@ static const Test tests[] = {TEST(the_review_dataset_is_the_same_whatever_packs_
                              TEST(texts_without_labels_are_no_class_wherever_they_are),
                              TEST(parts_are_known_by_how_their_names_end),
                              TEST(texts_that_others_have_set_aside_are_refused),
+                             TEST(a_name_that_ends_like_a_part_counts_where_there_are_both),
+                             TEST(a_part_may_have_several_tables),
+                             TEST(tables_beside_the_parts_are_not_read),
                              TEST(a_test_table_is_not_pretrained_on),
                              TEST(what_cannot_be_learnt_from_is_refused_in_one_line),
                              TEST(a_label_that_training_does_not_know_is_refused_with_its_place),
