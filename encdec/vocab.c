@@ -234,10 +234,11 @@ static bool may_write(const Vocab *v, Error *e)
 {
     const char *folder = v->c->options->out;
     char *config = folder ? path_join(folder, "config.json") : NULL;
-    const bool may =
-        !folder || ((config || memory_error(e, "the path of a run", strlen(folder) + 13, 1)) &&
-                    (!file_exists(config) ||
-                     fail(e, "--out %s holds a run, whose codes must stay as they are: give another folder", folder)));
+    const bool may = !folder ||
+                     ((config || memory_error(e, "the path of a run", strlen(folder) + 13, 1)) &&
+                      (!file_exists(config) ||
+                       fail(e, "--out %s holds a run, whose codes must stay as they are: give another folder",
+                            folder)));
     memory_free(config);
     return may;
 }
