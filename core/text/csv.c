@@ -32,14 +32,19 @@ static bool quoted_field(Csv *c, CsvField *field, Error *e)
 }
 
 /* Whether the quote at c->at opens a field in quotes. Tables with tabs are often written without any, and then one that
- * a text begins with would take in the rows after it. */
+ * a text begins with would take in the rows after it: what has ends of lines and tabs in it is rows. So the search ends
+ * soon. */
 static bool opens_field(const Csv *c)
 {
     if (c->separator != '\t')
         return true;
-    for (const char *at = c->at + 1; at < c->end && *at != '\n'; at++)
+    bool tab = false, line = false;
+    for (const char *at = c->at + 1; at < c->end && !(tab && line); at++) {
         if (*at == '"' && (++at == c->end || *at != '"'))
-            return true; /* closed on its line */
+            return at == c->end || *at == '\t' || *at == '\n' || *at == '\r';
+        tab |= *at == '\t';
+        line |= *at == '\n';
+    }
     return false;
 }
 

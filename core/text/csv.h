@@ -1,7 +1,8 @@
 /* Tables as text: a header with the names of the columns, then a line for each row (RFC 4180).
  *
  * Fields are separated by tabs if the header has a tab, else by commas. A field in quotes may hold both, ends of lines,
- * and quotes written twice; where tabs separate, it must end on its line, or its quote is like any other letter. Lines end in LF or CR LF; empty ones are no rows. */
+ * and quotes written twice. Where tabs separate, a quote is like any other letter unless another closes the field, and
+ * such a field holds tabs or ends of lines, not both. Lines end in LF or CR LF; empty ones are no rows. */
 #ifndef CORE_TEXT_CSV_H
 #define CORE_TEXT_CSV_H
 
