@@ -43,7 +43,7 @@ typedef struct Chosen {
     const SourceOptions *options;
     Sentences *s;
     char name[SPLITS][SIDES_USED][NAME];  /* empty: none */
-    char rival[SPLITS][SIDES_USED][NAME]; /* another in as few folders; empty: none */
+    char rival[SPLITS][SIDES_USED][NAME]; /* another text in as few folders; empty: none */
     bool trees;                           /* there are files of trees */
 } Chosen;
 
@@ -81,8 +81,15 @@ static size_t depth_of(const char *name)
     return depth;
 }
 
+/* Whether two names are those of one text, packed or not. */
+static bool same_unpacked(const char *a, const char *b)
+{
+    const size_t length = unpacked_length(a);
+    return length == unpacked_length(b) && !memcmp(a, b, length);
+}
+
 /* Of several files of a part the one in the fewest folders: old/train.en is not train.en. Of several in as many the first
- * by name, and the last one that is not it is remembered. */
+ * by name, which of train.en and train.en.gz is the unpacked one, and the last other text is remembered. */
 static void consider(Chosen *c, const char *name, size_t side)
 {
     const char *base = path_name(name);
@@ -96,7 +103,8 @@ static void consider(Chosen *c, const char *name, size_t side)
         return;
     const bool first = depth < least || strcmp(name, chosen) < 0;
     const char *other = depth < least ? "" : first ? chosen : name;
-    memcpy(rival, other, strlen(other) + 1);
+    if (depth < least || !same_unpacked(name, chosen))
+        memcpy(rival, other, strlen(other) + 1);
     if (first)
         memcpy(chosen, name, strlen(name) + 1);
 }
@@ -153,10 +161,11 @@ static bool read_chosen(const Chosen *c, Error *e)
     return true;
 }
 
-/* A folder may have several test sets, and the first is taken; of what is learned from there is one. */
+/* A folder may have several sets to test or validate with, and the first is taken; of what is learned from there is
+ * one. */
 static bool is_clear(const Chosen *c, Split part, size_t side, Error *e)
 {
-    return part == SPLIT_TEST || !*c->rival[part][side] ||
+    return part != SPLIT_TRAIN || !*c->rival[part][side] ||
            fail(e, "%s holds %s and %s: say which one is meant with --%s-source and --%s-target", c->options->path,
                 c->name[part][side], c->rival[part][side], split_name(part), split_name(part));
 }
@@ -178,6 +187,16 @@ static bool sides_match(const Chosen *c, Split part, Error *e)
                 c->options->path, source, target, split_name(part), split_name(part));
 }
 
+/* With one language for both sides each file would be its own translation, and a model would learn to copy. */
+static bool languages_differ(const SourceOptions *o, Error *e)
+{
+    return strcmp(o->language[SOURCE], o->language[TARGET]) ||
+           fail(e,
+                "--source and --target are both %s: each sentence would be its own translation. Name two languages, or "
+                "give files with --train-source and --train-target, without --data",
+                o->language[SOURCE]);
+}
+
 /* Files that the command line names come instead of those of a part: which these are doesn't matter then. */
 static bool choose(Chosen *c, bool *chosen, Error *e)
 {
@@ -186,7 +205,7 @@ static bool choose(Chosen *c, bool *chosen, Error *e)
         *chosen |= *c->name[part][SOURCE] && *c->name[part][TARGET];
         if (named[SOURCE] && named[TARGET])
             *c->name[part][SOURCE] = *c->name[part][TARGET] = 0;
-        else if (!sides_match(c, (Split)part, e))
+        else if (!sides_match(c, (Split)part, e) || (*c->name[part][SOURCE] && !languages_differ(c->options, e)))
             return false;
     }
     return true;
@@ -436,20 +455,10 @@ static bool add_checksum(Sentences *s, Error *e)
     return done;
 }
 
-/* With one language for both sides each file would be its own translation, and a model would learn to copy. */
-static bool languages_differ(const SourceOptions *o, Error *e)
-{
-    const bool named = o->file[SPLIT_TRAIN][SOURCE] && o->file[SPLIT_TRAIN][TARGET] && !o->path;
-    return o->treebank || named || strcmp(o->language[SOURCE], o->language[TARGET]) ||
-           fail(e,
-                "--source and --target are both %s: each sentence would be its own translation. Name two languages, or "
-                "give files with --train-source and --train-target, without --data",
-                o->language[SOURCE]);
-}
-
 static bool read_all(Sentences *s, const SourceOptions *o, Error *e)
 {
-    if (!languages_differ(o, e))
+    const bool named = o->file[SPLIT_TRAIN][SOURCE] && o->file[SPLIT_TRAIN][TARGET];
+    if (o->path && !o->treebank && !named && !languages_differ(o, e))
         return false;
     if (o->treebank && has_names(o))
         return fail(e, "--trees reads its parts from --data: leave out --train-source and what is like it");

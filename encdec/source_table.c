@@ -71,41 +71,81 @@ static bool read_with_header(Sentences *s, const SourceOptions *o, char *text, s
     }
 }
 
-/* What tells whether the first two of three columns can be the pairs: numbers of lines are no sentences. */
+/* What tells whether the first two of three columns can be the pairs: numbers and scores of lines are no sentences. */
 typedef struct PlainColumns {
-    size_t most; /* columns of a line */
+    size_t first, now; /* columns of line 1, and of the line that was read last */
     size_t numbers[SIDES_USED], words[SIDES_USED];
 } PlainColumns;
 
-/* Its fields; `most` counts the columns after them, too. Line 1 may be names of columns. */
+static const char *after_digits(const char *at, const char *end, bool *some)
+{
+    for (; at < end && *at >= '0' && *at <= '9'; at++)
+        *some = true;
+    return at;
+}
+
+static const char *after_sign(const char *at, const char *end)
+{
+    return at < end && (*at == '+' || *at == '-') ? at + 1 : at;
+}
+
+/* "7", "-1.5", "2e-05" */
+static bool is_number(const char *at, const char *end)
+{
+    bool some = false;
+    at = after_digits(after_sign(at, end), end, &some);
+    if (at < end && *at == '.')
+        at = after_digits(at + 1, end, &some);
+    if (some && at < end && (*at == 'e' || *at == 'E')) {
+        some = false;
+        at = after_digits(after_sign(at + 1, end), end, &some);
+    }
+    return some && at == end;
+}
+
+/* Its fields. Empty columns at the end are none. Line 1 may be names of columns. */
 static bool split_plain(const char *line, const char *end, CsvField field[SIDES_USED], PlainColumns *columns,
                         bool first)
 {
-    size_t count = 0;
+    size_t count = 0, used = 0;
     for (const char *at = line, *tab; at; at = tab ? tab + 1 : NULL, count++) {
         tab = memchr(at, '\t', (size_t)(end - at));
+        const char *after = tab ? tab : end;
+        used = after > at && !(after == at + 1 && !tab && *at == '\r') ? count + 1 : used;
         if (count >= SIDES_USED)
             continue;
-        const size_t size = (size_t)((tab ? tab : end) - at);
-        field[count] = (CsvField){at, size};
-        const bool number = size && strspn(at, "0123456789") >= size;
+        field[count] = (CsvField){at, (size_t)(after - at)};
+        const bool number = is_number(at, after);
         columns->numbers[count] += number;
         columns->words[count] += !number && !first;
     }
-    columns->most = count > columns->most ? count : columns->most;
+    columns->now = used < SIDES_USED ? SIDES_USED : used;
+    columns->first = first ? columns->now : columns->first;
     return count >= SIDES_USED;
 }
 
-static bool columns_are_clear(const PlainColumns *columns, const SourceOptions *o, size_t number, Error *e)
+static const char ask[] = "add a first line with %s and %s over their columns";
+
+static bool line_is_clear(const PlainColumns *columns, const SourceOptions *o, size_t number, Error *e)
 {
-    static const char ask[] = "line 1 names none: give it a header with %s and %s";
+    char header[ASKED];
+    if (columns->now <= SIDES_USED + 1)
+        return true;
+    if (number > 1)
+        return fail(e, "%s, line %zu has %zu columns, line 1 has %zu: correct that line", o->path, number, columns->now,
+                    columns->first);
+    snprintf(header, sizeof header, ask, o->language[SOURCE], o->language[TARGET]);
+    return fail(e, "%s, line 1 has %zu columns, but does not name them: %s", o->path, columns->now, header);
+}
+
+static bool columns_are_clear(const PlainColumns *columns, const SourceOptions *o, Error *e)
+{
     char header[ASKED];
     snprintf(header, sizeof header, ask, o->language[SOURCE], o->language[TARGET]);
-    if (columns->most > SIDES_USED + 1)
-        return fail(e, "%s, line %zu has %zu columns and %s", o->path, number, columns->most, header);
-    for (size_t side = 0; number == 0 && columns->most > SIDES_USED && side < SIDES_USED; side++)
+    for (size_t side = 0; columns->first > SIDES_USED && side < SIDES_USED; side++)
         if (columns->numbers[side] && !columns->words[side])
-            return fail(e, "%s: column %zu holds nothing but numbers and %s", o->path, side + 1, header);
+            return fail(e, "%s: column %zu holds nothing but numbers, and line 1 does not name the columns: %s",
+                        o->path, side + 1, header);
     return true;
 }
 
@@ -128,13 +168,13 @@ static bool read_plain(Sentences *s, const SourceOptions *o, char *text, size_t 
         end = end ? end : text + size;
         if (!split_plain(line, end, field, &columns, number == 1))
             return no_tab(o, text, number, e);
-        if (!columns_are_clear(&columns, o, number, e))
+        if (!line_is_clear(&columns, o, number, e))
             return false;
         for (size_t side = 0; side < SIDES_USED; side++)
             if (!lines_add(&s->side[SPLIT_TRAIN][side], field[side].text, field[side].size, e))
                 return false;
     }
-    return columns_are_clear(&columns, o, 0, e);
+    return columns_are_clear(&columns, o, e);
 }
 
 bool sentences_of_table(Sentences *s, const SourceOptions *o, char *text, size_t size, Error *e)

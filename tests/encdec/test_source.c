@@ -147,22 +147,59 @@ START_TEST(of_several_files_that_in_the_fewest_folders_is_taken)
     }
 }
 
-START_TEST(several_files_in_as_many_folders_are_refused_unless_they_are_named)
+START_TEST(several_training_parts_in_as_many_folders_are_refused_unless_they_are_named)
 {
     folder_now = test_folder();
-    static const char *const names[] = {"train.en", "train.de", "val.en", "val.de", "dev.en", "dev.de"};
-    for (size_t i = 0; i < 6; i++) {
+    static const char *const names[] = {"a/train.en", "a/train.de", "b/train.en", "b/train.de"};
+    for (size_t i = 0; i < 4; i++) {
         char name[40];
         snprintf(name, sizeof name, "set/%s", names[i]);
         put(name, i % 2 ? german : english);
     }
     SourceOptions o = source_at("set");
-    refuse(&o, "holds dev.en and val.en: say which one is meant with --valid-source and --valid-target");
-    o.file[SPLIT_VALID][SOURCE] = at("set/val.en");
+    refuse(&o, "holds a/train.en and b/train.en: say which one is meant with --train-source and --train-target");
+    put("set/a/train.en.gz", "");
+    refuse(&o, "holds a/train.en and b/train.en: say which one is meant");
+    o.file[SPLIT_TRAIN][SOURCE] = at("set/b/train.en");
     refuse(&o, "say which one");
-    o.file[SPLIT_VALID][TARGET] = at("set/val.de");
+    o.file[SPLIT_TRAIN][TARGET] = at("set/b/train.de");
     Sentences s = opened(&o);
-    expect_four(&s, SPLIT_VALID);
+    expect_four(&s, SPLIT_TRAIN);
+    sentences_close(&s);
+}
+
+START_TEST(of_several_validation_parts_the_first_by_name_is_taken)
+{
+    folder_now = test_folder();
+    put("set/train.en", english);
+    put("set/train.de", german);
+    put("set/valid.en", "a\nb");
+    put("set/valid.de", "c\nd");
+    put("set/dev.en", "one\n");
+    put("set/dev.de", "eins\n");
+    SourceOptions o = source_at("set");
+    Sentences s = opened(&o);
+    expect_line(&s, SPLIT_VALID, TARGET, 0, "eins");
+    sentences_close(&s);
+}
+
+/* As gunzip -k leaves them. */
+START_TEST(of_a_file_packed_and_unpacked_the_unpacked_one_is_taken)
+{
+    static const char *const ways[] = {"mv set it", "tar cf it -C set train.en.gz train.en train.de train.de.gz",
+                                       "tar cf it -C set train.en train.en.gz train.de.gz train.de"};
+    folder_now = test_folder();
+    if (!text_reads_archives())
+        return test_skip("of_a_file_packed_and_unpacked_the_unpacked_one_is_taken", "no libarchive");
+    put("set/train.en", "old");
+    put("set/train.de", "alt");
+    ck_assert(shell("gzip -k set/train.en set/train.de"));
+    put("set/train.en", english);
+    put("set/train.de", german);
+    ck_assert(shell(ways[_i]));
+    SourceOptions o = source_at("it");
+    Sentences s = opened(&o);
+    expect_four(&s, SPLIT_TRAIN);
     sentences_close(&s);
 }
 
@@ -390,20 +427,26 @@ START_TEST(one_language_for_both_sides_is_refused_but_where_files_are_named)
     put("set/train.de", german);
     put("pairs.tsv", "en\tde\na dog\tein Hund\n");
     static const char *const places[] = {"set", "pairs.tsv", NULL};
+    static const char *const words[] = {"--source and --target are both de", "--source and --target are both de",
+                                        "the built-in sentences are in en and de, not in de and de"};
     SourceOptions o;
     for (size_t i = 0; i < 3; i++) {
         o = source_at(places[i]);
-        o.language[SOURCE] = o.language[TARGET] = i == 1 ? "de" : "en";
-        refuse(&o, i == 1 ? "--source and --target are both de" : "--source and --target are both en");
+        o.language[SOURCE] = o.language[TARGET] = "de";
+        refuse(&o, words[i]);
     }
     o.file[SPLIT_TRAIN][SOURCE] = at("set/train.en");
-    refuse(&o, "are both en");
+    refuse(&o, "--train-source is given, but not --train-target");
     o.file[SPLIT_TRAIN][TARGET] = at("set/train.de");
     Sentences s = opened(&o);
     expect_four(&s, SPLIT_TRAIN);
     sentences_close(&s);
-    o.path = at("set"); /* whose other parts would be copies */
-    refuse(&o, "without --data");
+    o.path = at("set");
+    s = opened(&o);
+    expect_four(&s, SPLIT_TRAIN);
+    sentences_close(&s);
+    put("set/valid.de", german); /* which would be its own translation */
+    refuse(&o, "--source and --target are both de");
 }
 
 START_TEST(half_a_file_is_refused)
@@ -495,7 +538,9 @@ int main(int argc, char **argv)
                                  TEST(words_stand_between_white_space),
                                  TEST(a_folder_has_parts_by_name),
                                  TEST(of_several_files_that_in_the_fewest_folders_is_taken),
-                                 TEST(several_files_in_as_many_folders_are_refused_unless_they_are_named),
+                                 TEST(several_training_parts_in_as_many_folders_are_refused_unless_they_are_named),
+                                 TEST(of_several_validation_parts_the_first_by_name_is_taken),
+                                 TEST_LOOP(of_a_file_packed_and_unpacked_the_unpacked_one_is_taken, 3),
                                  TEST_LOOP(however_they_are_packed_they_are_the_same, 6),
                                  TEST(a_prefix_is_a_training_part),
                                  TEST(files_by_name_come_before_others),
