@@ -174,6 +174,17 @@ static bool read_entry(struct archive *a, struct archive_entry *entry, const cha
     return true;
 }
 
+/* Whether nothing was packed: that is one text, an empty one, though libarchive shows no entry. */
+static bool is_empty(struct archive *a) { return archive_format(a) == ARCHIVE_FORMAT_EMPTY; }
+
+static bool make_empty(const char *path, Unpacked *r, Error *e)
+{
+    if (!memory_grow(&r->text, &r->capacity, 1, 1, path, e))
+        return false;
+    r->text[r->size = 0] = 0;
+    return true;
+}
+
 static bool is_raw(struct archive *a) { return archive_format(a) == ARCHIVE_FORMAT_RAW; }
 
 /* Goes to the next plain file; *entry NULL: there is none. `folders` counts what else is met. */
@@ -204,6 +215,8 @@ static bool read_only_file(struct archive *a, const char *path, void *context, E
         if (++files == 1 && !read_entry(a, entry, path, unpacked, e))
             return false;
     }
+    if (is_empty(a))
+        return make_empty(path, unpacked, e);
     if (files == 0)
         return fail(e, "%s holds no file (%zu folders or links)", path, folders);
     return files == 1 ||
@@ -330,6 +343,9 @@ static bool show_files(struct archive *a, const char *path, void *context, Error
         if (!done)
             break;
     }
+    const char *name = base_name(path);
+    if (done && is_empty(a) && (!entries->wanted || entries->wanted(entries->context, name)))
+        done = make_empty(path, &unpacked, e) && show_entry(entries, name, true, show->packed, &unpacked, e);
     memory_free(unpacked.text);
     return done;
 }
@@ -408,6 +424,15 @@ static bool show_file(const char *path, const char *name, bool (*read)(const cha
     return done;
 }
 
+/* Whether these are the names in the folder of a run of attend's (core/run): none of its files is a text. */
+static bool is_run(char *const *names, size_t count)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < count; i++)
+        found += !strcmp(names[i], "config.json") || !strcmp(names[i], "checkpoints");
+    return found == 2;
+}
+
 /* All of a folder, whose name in the source is `name` ("": it is the source itself). */
 static bool show_folder(const char *path, const char *name, int depth, const Entries *entries, Error *e);
 
@@ -427,8 +452,9 @@ static bool show_folder(const char *path, const char *name, int depth, const Ent
     if (!folder_list(path, &names, &count, e))
         return false;
     bool done = true;
+    const bool passed = depth > 0 && is_run(names, count); /* what was named itself is read */
     for (size_t i = 0; done && i < count; i++) {
-        if (names[i][0] == '.')
+        if (passed || names[i][0] == '.')
             continue;
         char *inner = path_join(path, names[i]), *inner_name = *name ? path_join(name, names[i]) : NULL;
         done = inner && (inner_name || !*name)

@@ -25,8 +25,9 @@ typedef struct Entries {
 
 /* Shows all files of an archive, in its order, or of a folder and those in it, by name; a single text, packed or not,
  * is one file of its own name, and so is a pipe. Texts of a folder or an archive may be packed one by one; an archive of
- * several in it is an error. What has a name or is in a folder that begins with a dot is left out. Half an archive is an
- * error, though files before the damage have been taken. */
+ * several in it is an error. What has a name or is in a folder that begins with a dot is left out, and so is a folder in
+ * the one that is read that has config.json and checkpoints in it: a run. Half an archive is an error, though files
+ * before the damage have been taken. */
 bool entries_read(const char *path, const Entries *entries, Error *e);
 
 /* For what reads a file as it is: whether it is not packed, or it is an error. */

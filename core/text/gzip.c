@@ -23,6 +23,7 @@ struct Gzip {
     char *path;
     const char *bytes; /* NULL: the file's */
     size_t length;
+    bool empty; /* nothing was packed, which libarchive does not tell from damage */
     struct archive *packed;
     Mark *marks; /* in the order of the file; its end is the last */
     size_t count, capacity;
@@ -62,6 +63,32 @@ static bool find_marks(Gzip *g, FILE *f, Error *e)
     if (done && ferror(f))
         return fail(e, "cannot read %s: %s", g->path, strerror(errno));
     return done && (kept < TRAILER || add_mark(g, block + kept - TRAILER, e));
+}
+
+/* Whether all of a file is members that gzip makes of nothing: a header, perhaps with a name, a block of no bytes, and
+ * their CRC and number, which are 0. */
+static bool holds_nothing(FILE *f)
+{
+    enum { MOST = 4096, NAMED = 8 };
+    static const char rest[2 + TRAILER] = {3};
+    char b[MOST];
+    const size_t size = fread(b, 1, MOST, f);
+    size_t at = 0;
+    rewind(f);
+    while (at + HEADER <= size && size < MOST) {
+        const char flags = b[at + 3], *name = b + at + HEADER, *end = name;
+        if (memcmp(b + at, "\x1f\x8b\x08", 3) || (flags && flags != NAMED))
+            return false;
+        if (flags) {
+            end = memchr(name, 0, (size_t)(b + size - name));
+            if (!end++)
+                return false;
+        }
+        if ((size_t)(b + size - end) < sizeof rest || memcmp(end, rest, sizeof rest))
+            return false;
+        at = (size_t)(end - b) + sizeof rest;
+    }
+    return size && at == size;
 }
 
 static void make_table(uint32_t *table)
@@ -115,7 +142,7 @@ const char *unpacking_failed_because(struct archive *a)
 static la_ssize_t next_block(struct archive *a, void *of, const void **block)
 {
     Gzip *g = of;
-    la_ssize_t n = archive_read_data(g->packed, g->block, BLOCK);
+    la_ssize_t n = g->empty ? 0 : archive_read_data(g->packed, g->block, BLOCK);
     if (n < 0)
         archive_set_error(a, archive_errno(g->packed), "%s", unpacking_failed_because(g->packed));
     else
@@ -158,8 +185,11 @@ bool gzip_open(Gzip **out, const char *path, const char *bytes, size_t size, Err
         g->bytes = bytes;
         g->length = size;
     }
-    bool done = g && (g->path = memory_string(path)) ? find_marks(g, f, e) : memory_error(e, path, 1, sizeof *g);
+    bool done = g && (g->path = memory_string(path)) ? (g->empty = holds_nothing(f)) || find_marks(g, f, e)
+                                                     : memory_error(e, path, 1, sizeof *g);
     fclose(f);
+    if (done && g->empty)
+        return true;
     if (!done || !open_packed(g, e))
         return false;
     make_table(g->table);
@@ -168,11 +198,18 @@ bool gzip_open(Gzip **out, const char *path, const char *bytes, size_t size, Err
     return true;
 }
 
-int gzip_archive(Gzip *g, struct archive *a) { return archive_read_open(a, g, NULL, next_block, NULL); }
+int gzip_archive(Gzip *g, struct archive *a)
+{
+    if (g->empty)
+        archive_read_support_format_empty(a);
+    return archive_read_open(a, g, NULL, next_block, NULL);
+}
 
 bool gzip_end(Gzip *g, Error *e)
 {
     la_ssize_t n;
+    if (g->empty)
+        return true;
     while ((n = archive_read_data(g->packed, g->block, BLOCK)) > 0)
         take(g, (unsigned char *)g->block, (size_t)n);
     if (n < 0)

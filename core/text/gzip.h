@@ -24,7 +24,8 @@ FILE *packed_stream(const char *path, const char *bytes, size_t size, Error *e);
 bool gzip_open(Gzip **g, const char *path, const char *bytes, size_t size, Error *e); /* the same */
 void gzip_close(Gzip *g);                                                             /* NULL is fine */
 
-/* Opens an archive over what comes out of it; libarchive's own status. */
+/* Opens an archive over what comes out of it; libarchive's own status. Where nothing was packed, its format is
+ * ARCHIVE_FORMAT_EMPTY, and it has no entry. */
 int gzip_archive(Gzip *g, struct archive *a);
 
 /* Whether all of it was what its checksums say; to be asked when the archive has been read. */

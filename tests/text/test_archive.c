@@ -317,6 +317,38 @@ START_TEST(what_is_packed_in_an_archive_is_unpacked_too)
     ck_assert_uint_eq(memory_in_use(), 0);
 }
 
+START_TEST(gzip_of_nothing_is_an_empty_text)
+{
+    static const char *const ways[] = {": >e && gzip e", ": | gzip >e.gz", "for i in 1 2; do : | gzip -n; done >e.gz",
+                                       "mkfifo e.gz && (: | gzip >e.gz &)", ": >e && gzip e && tar cf e.tar e.gz"};
+    const char *path = _i == 4 ? "e.tar" : "e.gz";
+    char *bytes;
+    size_t size = 1;
+    Error e;
+    setup();
+    memory_free(text);
+    if (!text_reads_archives())
+        return test_skip("gzip_of_nothing_is_an_empty_text", "this build has no libarchive");
+    ck_assert_int_eq(system(ways[_i]), 0);
+    ck_done(text_read(path, &bytes, &size, &e), e);
+    ck_assert(size == 0 && bytes && !bytes[0]);
+    memory_free(bytes);
+    if (_i)
+        return;
+    for (int at = 10; at < 22; at++) { /* what is damaged is not nothing */
+        char line[200];
+        snprintf(line, sizeof line,
+                 "cp e.gz bad.gz && printf '\\377' | dd of=bad.gz bs=1 seek=%d conv=notrunc status=none",
+                 at < 12 ? at - 10 : at);
+        ck_assert_int_eq(system(line), 0);
+        expect_refusal("bad.gz", "bad.gz");
+        snprintf(line, sizeof line, "head -c %d e.gz >cut.gz", at);
+        ck_assert_int_eq(system(line), 0);
+        expect_refusal("cut.gz", "runcated");
+    }
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+
 START_TEST(the_ending_of_a_packed_text_is_known_in_capitals)
 {
     ck_assert_uint_eq(text_packed_ending("train.en.gz"), 3);
@@ -360,6 +392,7 @@ static const Test tests[] = {
     TEST(an_end_that_is_missing_is_said_in_words),
     TEST(what_comes_through_a_pipe_is_unpacked_too),
     TEST(what_is_packed_in_an_archive_is_unpacked_too),
+    TEST_LOOP(gzip_of_nothing_is_an_empty_text, 5),
     TEST(the_ending_of_a_packed_text_is_known_in_capitals),
     TEST(each_failed_allocation_is_an_error),
 };

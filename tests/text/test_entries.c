@@ -118,6 +118,40 @@ START_TEST(a_folder_is_read_by_name)
     buffer_free(&seen.names);
 }
 
+/* Its files are no texts; the folder that was named is read whatever it is. */
+START_TEST(a_run_in_a_folder_is_passed_over)
+{
+    Seen seen = {.skip = "1"};
+    Error e;
+    setup();
+    ck_assert_int_eq(system("mkdir -p set/a/run/checkpoints set/b/config.json && : >set/a/run/config.json && "
+                            ": >set/a/run/checkpoints/x && : >set/a/run/log.tsv && : >set/b/config.json/y"),
+                     0);
+    ck_done(read_entries(&seen, "set", &e), e);
+    ck_assert_ptr_null(strstr(seen.names.text, "run/"));
+    ck_assert_ptr_nonnull(strstr(seen.names.text, "b/config.json/y "));
+    ck_done(read_entries(&seen, "set/a/run", &e), e);
+    ck_assert_str_eq(seen.names.text, "checkpoints/x config.json log.tsv ");
+    buffer_free(&seen.names);
+}
+
+START_TEST(gzip_of_nothing_is_an_empty_file)
+{
+    static const char *const ways[] = {"cp set/e.gz it.gz", "mkdir it.gz && mv set/e.gz it.gz",
+                                       "tar cf it.gz -C set e.gz"};
+    Seen seen = {0};
+    Error e;
+    setup();
+    if (!text_reads_archives())
+        return test_skip("gzip_of_nothing_is_an_empty_file", "this build has no libarchive");
+    ck_assert_int_eq(system(": | gzip >set/e.gz"), 0);
+    ck_assert_int_eq(system(ways[_i]), 0);
+    ck_done(read_entries(&seen, "it.gz", &e), e);
+    ck_assert_str_eq(seen.names.text, _i ? "e.gz " : "it.gz ");
+    buffer_free(&seen.names);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+
 START_TEST(texts_in_a_folder_may_be_packed)
 {
     Seen seen = {.skip = "1"};
@@ -267,6 +301,8 @@ START_TEST(each_failed_allocation_is_an_error)
 
 static const Test tests[] = {TEST_LOOP(all_files_are_seen_whatever_packs_them, PACKERS),
                              TEST(a_folder_is_read_by_name),
+                             TEST(a_run_in_a_folder_is_passed_over),
+                             TEST_LOOP(gzip_of_nothing_is_an_empty_file, 3),
                              TEST(texts_in_a_folder_may_be_packed),
                              TEST_LOOP(texts_in_an_archive_may_be_packed, 4),
                              TEST(a_pipe_in_a_folder_is_an_error),
