@@ -2,9 +2,9 @@
  *
  * A cache is one file, $XDG_CACHE_HOME/attend/reviews-KEY (without that, $HOME/.cache/attend/...); it may be removed at
  * any time. KEY is made of the source and the names of the columns. A file as source counts by the SHA-256 of its
- * bytes and, where texts without labels are wanted, its name; a folder by where it is and by the names, lengths, inodes and times
- * of the files in it, which are not read for that. What a cache says is believed when its own checksum is right; otherwise it is made
- * again. Texts of less than CACHED_WORDS words have none, as they are read as fast. */
+ * bytes and, where texts without labels are wanted, its name; a folder by where it is and by the names, lengths, inodes
+ * and times of the files in it, which are not read for that. What a cache says is believed when its own checksum is
+ * right; otherwise it is made again. Texts of less than CACHED_WORDS words have none, as they are read as fast. */
 #ifndef CLASSIFIER_CACHE_H
 #define CLASSIFIER_CACHE_H
 

@@ -5,13 +5,15 @@
  *     train/{pos,neg} and test/{pos,neg} are read, not unsup;
  *   - a folder (or an archive) for each class, with or without train/ and test/ above them; unsup is no class;
  *   - a table (.csv, .tsv) with a column of texts and one of labels, or train.csv and test.csv in a folder or archive;
- *     such names, and those of train/ and test/, may be in capitals and may end in -train, _train or .train instead;
+ *     such names, and those of train/ and test/, may be in capitals and, where there are both parts, may end in -train,
+ *     _train or .train instead; of a part there may be several tables, train-1.csv or train-00000-of-00002.csv;
  *   - none: the built-in reviews of builtin.h.
  * Classes are sorted by the bytes of their names, so neg is class 0 and pos is class 1. Texts are in the order of their
  * names (in a table: of its lines), whatever packs them: the same texts give the same ids and the same checksum.
  *
  * Held out for validation is a fifth of the training part, of each class a fifth, drawn by the seed: of IMDb 5,000 of
- * 25,000. Under `final` nothing is held out. A source that has a validation part of its own is refused. The vocabulary is that of what is trained on, and of nothing else.
+ * 25,000. Under `final` nothing is held out. A source that has a validation part of its own is refused. The vocabulary
+ * is that of what is trained on, and of nothing else.
  *
  * Pretraining needs no labels. Texts without one, train/unsup and those of a second source, are trained on, too, and so
  * may be a folder of any files, or a file in which empty lines part texts, or where there are none each line is one.

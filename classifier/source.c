@@ -350,7 +350,7 @@ static bool add_unlabelled(Files *f, const File *file, const CorpusOptions *o, E
 
 /* --- parts --- */
 
-/* What a name says depends on the others: "my-test" is a class or any folder, unless something is called x-train, too. */
+/* What a name says depends on the others: "my-test" is any folder, unless something is called x-train, too. */
 static void settle_kinds(Files *f, size_t first, size_t end)
 {
     bool there[PARTS] = {false};

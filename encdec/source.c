@@ -88,8 +88,8 @@ static bool same_unpacked(const char *a, const char *b)
     return length == unpacked_length(b) && !memcmp(a, b, length);
 }
 
-/* Of several files of a part the one in the fewest folders: old/train.en is not train.en. Of several in as many the first
- * by name, which of train.en and train.en.gz is the unpacked one, and the last other text is remembered. */
+/* Of several files of a part the one in the fewest folders: old/train.en is not train.en. Of several in as many the
+ * first by name, which of train.en and train.en.gz is the unpacked one, and the last other text is remembered. */
 static void consider(Chosen *c, const char *name, size_t side)
 {
     const char *base = path_name(name);

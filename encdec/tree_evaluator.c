@@ -147,8 +147,9 @@ static double f1(const Each *t, const uint32_t *line, size_t lines)
     return gold + found > 0 ? 200 * matched / (gold + found) : 0;
 }
 
-/* Lines are drawn with replacement, the same ones of both runs. p: how often the difference turns to the other side, twice; with one
- * added to both counts, as of BLEU (core/text/bleu_paired.c): so many samples cannot show that it never does. */
+/* Lines are drawn with replacement, the same ones of both runs. p: how often the difference turns to the other side,
+ * twice; with one added to both counts, as of BLEU (core/text/bleu_paired.c): so many samples cannot show that it never
+ * does. */
 static void bootstrap(Versus *o, const Each *own, const Each *other, uint32_t *line, double *difference)
 {
     const size_t lines = own->count;

@@ -117,8 +117,8 @@ static size_t add_difference(Buffer *b, const char *key, const char *value)
     return value ? 1 : 0;
 }
 
-/* What is said of a run: its values of all options in which any two runs differ. Returns how many these are; b, which may be
- * NULL: where to say them. */
+/* What is said of a run: its values of all options in which any two runs differ. Returns how many these are; b, which
+ * may be NULL: where to say them. */
 static size_t describe(Buffer *b, const Configs *c, const Json *config, bool seeds)
 {
     size_t said = 0;

@@ -382,8 +382,8 @@ static bool show_archive(const Packed *p, const Entries *entries, Error *e)
 
 /* --- folders and plain files --- */
 
-/* What comes out of bytes that have been read, if they are packed, takes their place. named: as what their name speaks of
- * them, or NULL. */
+/* What comes out of bytes that have been read, if they are packed, takes their place. named: as what their name speaks
+ * of them, or NULL. */
 static bool unpack_bytes(const char *path, const char *named, char **bytes, size_t *size, Error *e)
 {
     char *text = NULL;

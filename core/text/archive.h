@@ -1,6 +1,6 @@
 /* Text as it is published: plain files, or packed as .zip, .tar, .gz, .bz2, .xz or .zst. What a file is, its first
- * bytes say, not its name, also in a folder, in an archive and through a pipe; but what is named as packed and is not is
- * refused: its first bytes are damaged. Packed files need libarchive. */
+ * bytes say, not its name, also in a folder, in an archive and through a pipe; but what is named as packed and is not
+ * is refused: its first bytes are damaged. Packed files need libarchive. */
 #ifndef CORE_TEXT_ARCHIVE_H
 #define CORE_TEXT_ARCHIVE_H
 
@@ -24,10 +24,10 @@ typedef struct Entries {
 } Entries;
 
 /* Shows all files of an archive, in its order, or of a folder and those in it, by name; a single text, packed or not,
- * is one file of its own name, and so is a pipe. Texts of a folder or an archive may be packed one by one; an archive of
- * several in it is an error. What has a name or is in a folder that begins with a dot is left out, and so is a folder in
- * the one that is read that has config.json and checkpoints in it: a run. Half an archive is an error, though files
- * before the damage have been taken. */
+ * is one file of its own name, and so is a pipe. Texts of a folder or an archive may be packed one by one; an archive
+ * of several in it is an error. What has a name or is in a folder that begins with a dot is left out, and so is a
+ * folder in the one that is read that has config.json and checkpoints in it: a run. Half an archive is an error, though
+ * files before the damage have been taken. */
 bool entries_read(const char *path, const Entries *entries, Error *e);
 
 /* For what reads a file as it is: whether it is not packed, or it is an error. */
