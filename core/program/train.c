@@ -14,6 +14,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 typedef struct Training {
     App *a;
@@ -76,17 +77,30 @@ static bool open_new(App *a, Error *e)
            setup_fix(a->command_line, a->options, a->parameters, &a->task, a->kind->epoch(a), e);
 }
 
-/* A schedule ends where the run's first steps did: steps that were added since are trained at its last rate. */
+/* Whether this resume asks for more than what the run has stored. */
+static bool asks_for_more(const App *a, const char *name, size_t now)
+{
+    const char *stored = options_stored(a->command_line, name);
+    return stored && strtoull(stored, NULL, 10) < now;
+}
+
+/* A schedule ends where the run's first steps did: steps that are added are trained at its last rate. */
 static void warn_of_schedule(const App *a, const Loop *l)
 {
     const Schedule *s = &l->options.schedule;
+    const unsigned long long steps = l->options.steps;
     const bool falls = s->kind == SCHEDULE_LINEAR || s->kind == SCHEDULE_COSINE || s->kind == SCHEDULE_WSD;
-    if (falls && s->decay_steps && s->decay_steps < l->options.steps && l->at.step < l->options.steps)
-        fprintf(
-            stderr,
-            "%s: the learning rate falls until step %zu and stays at %.2g from there on, because the run's schedule "
-            "ends there; --decay-steps 0 lets it fall until step %llu\n",
-            a->kind->name, s->decay_steps, schedule_rate(s, s->decay_steps, -1), (unsigned long long)l->options.steps);
+    const bool added = asks_for_more(a, "steps", a->options->steps) || asks_for_more(a, "epochs", a->options->epochs);
+    if (!falls || !added || s->decay_steps <= s->warmup || s->decay_steps >= steps || l->at.step >= steps)
+        return;
+    const double last = schedule_rate(s, s->decay_steps, -1);
+    char then[64] = "nothing is learned after it";
+    if (last > 0)
+        snprintf(then, sizeof then, "stays at %.2g from there on", last);
+    fprintf(stderr,
+            "%s: warning: the learning rate falls %suntil step %zu and %s, because the run's schedule ends there; "
+            "--decay-steps 0 lets it fall until step %llu\n",
+            a->kind->name, last > 0 ? "" : "to 0 ", s->decay_steps, then, steps);
 }
 
 /* From the newest whole checkpoint. */

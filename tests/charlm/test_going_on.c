@@ -73,17 +73,41 @@ START_TEST(a_run_keeps_the_instructions_that_it_began_with)
 START_TEST(steps_beyond_the_end_of_the_schedule_are_warned_of)
 {
     static const char *const falling[] = {"cosine", "linear", "wsd", "constant", "rsqrt"};
+    static const char *const ends[] = {"falls until step 4 and stays at",
+                                       "falls to 0 until step 4 and nothing is learned after it",
+                                       "falls to 0 until step 4 and nothing is learned after it"};
     for (size_t i = 0; i < sizeof falling / sizeof *falling; i++) {
         const char *run = fresh_path(falling[i]);
         works("train --run %s " TINY " -q --steps 4 --schedule %s", run, falling[i]);
         Said s = must("train --resume %s --steps 6 --quiet", run);
-        const bool warned = strstr(s.err, "falls until step 4 and stays at");
-        ck_assert_msg(warned == (i < 3), "%s: %s", falling[i], s.err);
+        const char *warned = strstr(s.err, "warning: the learning rate ");
+        ck_assert_msg(i < 3 ? warned && strstr(warned, ends[i]) : !warned, "%s: %s", falling[i], s.err);
         said_free(&s);
         if (i)
             continue;
         s = must("train --resume %s --steps 8 --decay-steps 0", run);
-        ck_assert_msg(!strstr(s.err, "stays at"), "%s", s.err);
+        ck_assert_msg(!strstr(s.err, "warning: "), "%s", s.err);
+        said_free(&s);
+    }
+}
+
+/* Within the warm-up it rises; and where nothing is added, all is as it was asked for. */
+START_TEST(a_rate_that_does_not_fall_early_is_not_warned_of)
+{
+    static const char *const ways[][2] = {{"--steps 2 --warmup 5", "--steps 6"},
+                                          {"--steps 9 --decay-steps 4", "--keep 7 --minutes 1"},
+                                          {"--steps 9 --decay-steps 4", "--steps 8"}};
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        const char *run = fresh_path("run");
+        char checkpoint[600];
+        works("train --run %s-%zu " TINY " -q --schedule cosine --save-every 1 --keep 9 %s", run, i, ways[i][0]);
+        for (int step = 9; i && step > 5; step--) {
+            Error e;
+            snprintf(checkpoint, sizeof checkpoint, "%s-%zu/checkpoints/%08d", run, i, step);
+            ck_done(folder_remove(checkpoint, &e), e);
+        }
+        Said s = must("train --resume %s-%zu %s", run, i, ways[i][1]);
+        ck_assert_msg(!strstr(s.err, "learning rate"), "%zu: %s", i, s.err);
         said_free(&s);
     }
 }
@@ -539,6 +563,7 @@ static const Test tests[] = {TEST_LOOP(what_is_beside_a_window_needs_no_state_to
                              TEST(twice_n_steps_are_n_steps_and_n_more),
                              TEST(a_run_keeps_the_instructions_that_it_began_with),
                              TEST(steps_beyond_the_end_of_the_schedule_are_warned_of),
+                             TEST(a_rate_that_does_not_fall_early_is_not_warned_of),
                              TEST(what_comes_after_the_checkpoint_is_dropped),
                              TEST(what_a_killed_beginning_left_is_not_checked),
                              TEST_SLOW(a_run_killed_again_and_again_is_the_run_that_was_not, 180),
