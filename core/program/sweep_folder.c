@@ -150,6 +150,20 @@ static bool open_folder(Sweep *s, Error *e)
     return fine;
 }
 
+/* No run's data has the sweep's folder in it, else later runs would learn from what this one writes. */
+static bool is_apart(const Sweep *s, Error *e)
+{
+    App *a = s->a;
+    bool fine = true;
+    for (const char *const *name = a->kind->whole; name && *name; name++)
+        for (size_t i = 0; fine && i < s->plan.count; i++) {
+            const char *data = plan_value(&s->plan.run[i], *name);
+            fine = !data ||
+                   (options_set(a->command_line, *name, data, FROM_CONFIG, e) && app_run_is_apart(a, s->folder, e));
+        }
+    return fine;
+}
+
 /* From now on the folder is of this file. */
 bool sweep_keep_file(const Sweep *s, Error *e)
 {
@@ -180,7 +194,7 @@ bool sweep_open(Sweep *s, Error *e)
         return false;
     s->folder = o->run ? memory_string(o->run) : standard_folder(s->file);
     return (s->folder || memory_error(e, "a path", 1, strlen(s->file))) &&
-           plan_read(&s->plan, s->text, s->size, s->file, e) && open_folder(s, e) && open_items(s, e);
+           plan_read(&s->plan, s->text, s->size, s->file, e) && is_apart(s, e) && open_folder(s, e) && open_items(s, e);
 }
 
 void sweep_close(Sweep *s)

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/philox.h"
+#include "charlm/prose.h"
 #include "tests/command.h"
 
 #include <signal.h>
@@ -70,6 +71,20 @@ static void same_numbers(const char *a, const char *b)
         ck_assert_msg(strstr(b, numbers), "%s is not in\n%s", numbers, b);
     }
     ck_assert_uint_eq(lines, 4);
+}
+
+START_TEST(a_sweep_keeps_out_of_its_data)
+{
+    const char *folder = sweep_of(RECIPE);
+    char text[1000];
+    snprintf(text, sizeof text, RECIPE "data = %s\n", folder);
+    write_in(folder, "data.txt", prose_text, prose_size);
+    write_in(folder, "a.sweep", text, strlen(text));
+    for (int dry = 0; dry < 2; dry++)
+        refused(2, "all files of which are data", "sweep %s/a.sweep --run %s/runs %s", folder, folder,
+                dry ? "--dry-run" : "");
+    snprintf(text, sizeof text, "%s/runs", folder);
+    ck_assert(!folder_exists(text));
 }
 
 START_TEST(a_sweep_trains_compares_and_makes_its_table_anew)
@@ -317,6 +332,7 @@ START_TEST(a_dry_run_leaves_nothing)
 }
 
 static const Test tests[] = {
+    TEST(a_sweep_keeps_out_of_its_data),
     TEST(a_sweep_trains_compares_and_makes_its_table_anew),
     TEST(what_a_kept_table_says_is_done_is_not_trained_again),
     TEST_SLOW(a_sweep_that_is_killed_ends_with_the_same_table, 300),
