@@ -128,6 +128,10 @@ START_TEST(a_run_is_what_was_saved_or_is_not)
     expect_run(0, "run: nothing is wrong with it (a run; checkpoints: 2, sha256)", "data/check run");
     expect_run(0, "run: nothing is wrong with it",
                "cd run && echo a >codes && sha256sum codes >SHA256SUMS && cd .. && data/check run");
+    expect_run(
+        0, "run: nothing is wrong with it",
+        "cp run/config.json whole.json; sed 's/\"lr\": 1/\"data\": \"w{\\\\\"{1.txt\"/' whole.json >run/config.json;\n"
+        "data/check run && grep -q 'w{.\"{1' run/config.json; s=$?; cp whole.json run/config.json; exit $s");
     static const struct {
         const char *make, *words; /* in the folder of the run */
     } faults[] = {
