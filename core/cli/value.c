@@ -102,15 +102,17 @@ static bool size_read(size_t *size, const char *text)
     return errno == 0 && value <= SIZE_MAX;
 }
 
-static bool real_read(double *real, const char *text)
+/* vanished: it is another number than 0, and too small to be told from it; and 0 often means something of its own. */
+static bool real_read(double *real, const char *text, bool *vanished)
 {
+    *vanished = false;
     if (!*text || text[strspn(text, "0123456789+-.eE")]) /* neither spaces, hexadecimal, inf nor nan */
         return false;
     char *end;
     errno = 0;
     *real = strtod(text, &end);
-    const bool vanished = errno == ERANGE && !(*real < 0) && !(*real > 0); /* and 0 often means something of its own */
-    return end != text && *end == 0 && isfinite(*real) && !vanished;
+    *vanished = errno == ERANGE && *end == 0 && !(*real < 0) && !(*real > 0); /* 1e-320, too: see thread_flush */
+    return end != text && *end == 0 && isfinite(*real) && !*vanished;
 }
 
 static bool yes_read(bool *yes, const char *text)
@@ -168,7 +170,7 @@ bool value_read(Value *value, const Option *row, const char *text, const char *d
                                          row->kind == OPTION_CHOICE ? value_choices(row).text : allowed(row).text);
     if (row->kind == OPTION_PATH && holds_control(text)) /* messages print it */
         return fail(e, "%s%s '%s': a name with a control character", dashes, row->name, found.text);
-    bool good = true;
+    bool good = true, vanished = false;
     Range range;
     switch (row->kind) {
     case OPTION_FLAG:
@@ -179,7 +181,9 @@ bool value_read(Value *value, const Option *row, const char *text, const char *d
         break;
     case OPTION_REAL:
         range_read(&range, row->allowed);
-        good = real_read(&value->real, text) && range_holds(&range, value->real);
+        good = real_read(&value->real, text, &vanished) && range_holds(&range, value->real);
+        if (vanished)
+            return fail(e, "%s%s '%s': is too small to be told from 0", dashes, row->name, found.text);
         break;
     case OPTION_CHOICE:
         if (choice_read(&value->choice, text, row->choices))

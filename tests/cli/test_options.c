@@ -85,8 +85,7 @@ START_TEST(sizes_are_digits_in_range_and_nothing_else)
 
 START_TEST(reals_are_finite_decimals_in_range)
 {
-    static const char *const bad[] = {"nan",   "inf", "-inf", "1e400", "1e-400", "12x",
-                                      "0x1p3", "1e",  ".",    "--1",   "1,5",    "e5"};
+    static const char *const bad[] = {"nan", "inf", "-inf", "1e400", "12x", "0x1p3", "1e", ".", "--1", "1,5", "e5"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char text[64], words[96];
         snprintf(text, sizeof text, "train --lr %s", bad[i]);
@@ -94,7 +93,12 @@ START_TEST(reals_are_finite_decimals_in_range)
         refused(text, words);
     }
     refused("train --lr 0", "above 0");
-    refused("train --dropout 1e-400", "--dropout '1e-400': must be a number such as 0.25 or 3e-4 in [0,1)");
+    refused("train --lr 1e-400", "--lr '1e-400': is too small to be told from 0");
+    refused("train --lr -1e-400", "too small to be told from 0");
+    refused("train --lr 1e-400x", "must be a number such as 0.25 or 3e-4, above 0");
+    refused("train --lr 1e-320", "too small to be told from 0");
+    ck_assert(shared_after("train --lr 1e-300").lr > 0);
+    refused("train --dropout 1e-400", "--dropout '1e-400': is too small to be told from 0");
     ck_assert_double_eq(shared_after("train --dropout 0e-400").dropout, 0);
     refused("train --lr -1", "--lr '-1'");
     refused("train --dropout 1", "in [0,1)");
