@@ -35,6 +35,12 @@ static bool optimizer_suits(const Options *options, const SharedOptions *o, Erro
            fail(e, "--epsilon belongs to --optimizer adam and muon, not %s", is);
 }
 
+/* Whether the user says it, on the command line or in a file of settings, and not a preset or the opened run. */
+static bool is_asked_for(const Options *options, const char *name)
+{
+    return options_given(options, name) || options_source(options, name) == FROM_CONFIG;
+}
+
 bool given_suits(const Options *options, const SharedOptions *o, Error *e)
 {
     if (o->bias && o->bias_free && options_given(options, "bias") && options_given(options, "bias-free"))
@@ -43,7 +49,7 @@ bool given_suits(const Options *options, const SharedOptions *o, Error *e)
         return fail(e, "--qk-norm-kind cosine is a score of its own: leave out --score");
     if (o->ngrams == 1 && options_given(options, "ngrams"))
         return fail(e, "--ngrams 1: a single token has its own vector; give 0, or at least 2");
-    if (o->steps && o->epochs && options_given(options, "steps") && options_given(options, "epochs"))
+    if (o->steps && o->epochs && is_asked_for(options, "steps") && is_asked_for(options, "epochs"))
         return fail(e, "--steps and --epochs both say how long to train: give one of them");
     return rate_suits(options, o, e) && optimizer_suits(options, o, e);
 }

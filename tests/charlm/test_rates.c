@@ -105,6 +105,23 @@ START_TEST(options_that_would_do_nothing_are_refused)
     refused(2, "--lr-end belongs", "train --resume %s --steps 6 -q --lr-end 0.3", run);
 }
 
+/* A file of settings is what the user asks for, as the command line is; a preset's are only a proposal. */
+START_TEST(steps_and_epochs_of_a_file_are_not_both_taken)
+{
+    const char *both = "--steps and --epochs both say how long to train", *folder = fresh_path("settings");
+    Error e;
+    ck_done(folder_make(folder, &e), e);
+    write_in(folder, "both", "steps = 20\nepochs = 2\n", 22);
+    write_in(folder, "epochs", "epochs = 2\n", 11);
+    write_in(folder, "steps", "steps = 20\n", 11);
+    refused(2, both, "train " TINY " --dry-run --config %s/both", folder);
+    refused(2, both, "train " TINY " --dry-run --config %s/epochs --steps 20", folder);
+    refused(2, both, "train " TINY " --dry-run --config %s/steps --epochs 2", folder);
+    works("train " TINY " --dry-run -q --config %s/epochs --steps 20 --epochs 0", folder);
+    works("train " TINY " --dry-run -q --config %s/epochs", folder);
+    works("train " TINY " --dry-run -q --config %s/steps", folder);
+}
+
 START_TEST(a_ramp_is_drawn)
 {
     size_t size;
@@ -224,6 +241,7 @@ static const Test tests[] = {
     TEST(a_ramp_makes_no_run_and_is_not_too_short),
     TEST(a_schedule_ends_at_a_part_of_the_rate),
     TEST(options_that_would_do_nothing_are_refused),
+    TEST(steps_and_epochs_of_a_file_are_not_both_taken),
     TEST(a_ramp_is_drawn),
     TEST(mup_at_its_base_width_is_standard),
     TEST(a_wider_run_keeps_its_base),
