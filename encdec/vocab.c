@@ -233,13 +233,13 @@ static bool print_json(const Vocab *v, Error *e)
 static bool may_write(const Vocab *v, Error *e)
 {
     const char *folder = v->c->options->out;
-    char *config = folder ? path_join(folder, "config.json") : NULL;
-    const bool may = !folder ||
-                     ((config || memory_error(e, "the path of a run", strlen(folder) + 13, 1)) &&
-                      (!file_exists(config) ||
-                       fail(e, "--out %s holds a run, whose codes must stay as they are: give another folder",
-                            folder)));
-    memory_free(config);
+    if (!folder)
+        return true;
+    char *checkpoints = path_join(folder, "checkpoints"); /* other models have a config.json, too */
+    bool may = checkpoints || memory_error(e, "the path of a run", strlen(folder) + 13, 1);
+    if (may && run_is_there(folder) && folder_exists(checkpoints))
+        may = fail(e, "--out %s holds a run, whose codes must stay as they are: give another folder", folder);
+    memory_free(checkpoints);
     return may;
 }
 

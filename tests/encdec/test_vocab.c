@@ -192,6 +192,9 @@ START_TEST(the_files_of_a_run_are_not_written_over)
     ck_assert(before && after && !words && !strcmp(before, after));
     memory_free(before);
     memory_free(after);
+    snprintf(run, sizeof run, "%s/model", out);
+    write_in(run, "config.json", "{\"model_type\": \"marian\"}\n", 25); /* somebody else's, and no run */
+    works("vocab %s --out %s " FIXTURE("text"), types[0], run);
 }
 
 START_TEST(moses_needs_to_know_the_language_of_a_file)
