@@ -96,10 +96,12 @@ bool average_is_new(const Run *run, Error *e)
                 run_checkpoint_latest(run, &latest, &found, NULL, e);
     const char *newest = fine ? safetensors_text(file, "newest") : NULL; /* older versions did not write it */
     if (newest && found && strtoull(newest, NULL, 10) != latest)
-        fine = fail(e,
-                    "%s is of checkpoints up to step %s, and the run's newest is of step %" PRIu64
-                    ": encdec average makes it anew; to read it as it is, give it by name (--weights %s)",
-                    path, newest, latest, path);
+        fine = fail(
+            e,
+            "%s is of checkpoints up to step %s, and the run's newest is of step %" PRIu64
+            ": encdec average --run %s makes it anew (with --last N, where the run has fewer than 5 checkpoints); to "
+            "read it as it is, give it by name (--weights %s)",
+            path, newest, latest, run->path, path);
     safetensors_close(file);
     memory_free(path);
     return fine;

@@ -201,8 +201,9 @@ START_TEST(an_average_of_what_the_run_was_before_it_went_on_is_refused)
     works("train --resume %s -q", run); /* which trains nothing */
     works("eval --run %s -q --weights average", run);
     works("train --resume %s --steps 6 -q", run);
-    refused(1, "is of checkpoints up to step 4, and the run's newest is of step 6: encdec average makes it anew",
+    refused(1, "is of checkpoints up to step 4, and the run's newest is of step 6: encdec average --run ",
             "eval --run %s -q --weights average", run);
+    refused(1, "with --last N, where the run has fewer than 5", "eval --run %s -q --weights average", run);
     works("eval --run %s -q --weights %s/average.safetensors", run, run);
     works("average --run %s --last 2", run);
     works("eval --run %s -q --weights average", run);
