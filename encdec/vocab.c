@@ -236,8 +236,8 @@ static bool may_write(const Vocab *v, Error *e)
     if (!folder)
         return true;
     char *checkpoints = path_join(folder, "checkpoints"); /* other models have a config.json, too */
-    bool may = checkpoints || memory_error(e, "the path of a run", strlen(folder) + 13, 1);
-    if (may && run_is_there(folder) && folder_exists(checkpoints))
+    bool may = checkpoints || memory_error(e, "the path of a run", strlen(folder) + 12, 1);
+    if (may && folder_exists(checkpoints))
         may = fail(e, "--out %s holds a run, whose codes must stay as they are: give another folder", folder);
     memory_free(checkpoints);
     return may;
