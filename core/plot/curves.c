@@ -262,14 +262,39 @@ static bool has(const Log *log, LogColumn column)
     return false;
 }
 
+static const struct {
+    const char *name;
+    LogColumn column;
+} panels[] = {{"loss", LOG_LOSS},        {"accuracy", LOG_ACCURACY}, {"bleu", LOG_BLEU}, {"f1", LOG_F1},
+              {"perplexity", LOG_TOKEN}, {"rate", LOG_RATE},         {"norm", LOG_NORM}, {"speed", LOG_SPEED}};
+
+/* LOG_COLUMNS: there is no such panel. */
+static LogColumn column_of(const char *panel, size_t length)
+{
+    for (size_t i = 0; i < sizeof panels / sizeof *panels; i++)
+        if (strlen(panels[i].name) == length && !strncmp(panels[i].name, panel, length))
+            return panels[i].column;
+    return LOG_COLUMNS;
+}
+
 void curve_panels(Buffer *b, const Log *log)
 {
-    static const struct {
-        const char *name;
-        LogColumn column;
-    } panels[] = {{"loss", LOG_LOSS},        {"accuracy", LOG_ACCURACY}, {"bleu", LOG_BLEU}, {"f1", LOG_F1},
-                  {"perplexity", LOG_TOKEN}, {"rate", LOG_RATE},         {"norm", LOG_NORM}, {"speed", LOG_SPEED}};
     for (size_t i = 0; i < sizeof panels / sizeof *panels; i++)
         if (has(log, panels[i].column))
             buffer_print(b, "%s%s", b->size ? " " : "", panels[i].name);
+}
+
+bool curve_has_panel(const Log *log, const char *panel, size_t length)
+{
+    const LogColumn column = column_of(panel, length);
+    return column < LOG_COLUMNS && has(log, column);
+}
+
+bool curve_may_have_panel(const Log *log, const char *panel, size_t length)
+{
+    const LogColumn column = column_of(panel, length);
+    if (column == LOG_COLUMNS || (log->titled && !log->titles[column]))
+        return false;
+    const bool with_each = column == LOG_ACCURACY || column == LOG_TOKEN;
+    return !with_each || !has(log, LOG_VALID) || has(log, column);
 }

@@ -21,4 +21,9 @@ bool curve_add(Buffer *b, const Curve *c, bool first, Error *e);
 /* The panels of loss.gp for which a log has numbers: adds "loss rate norm speed". */
 void curve_panels(Buffer *b, const Log *log);
 
+/* Whether a log has numbers of a panel; and whether it has or may still get them, as one that is being written: it has a
+ * column for them, and no evaluation has been without (that of BLEU and F1 may be). `panel` need not end at `length`. */
+bool curve_has_panel(const Log *log, const char *panel, size_t length);
+bool curve_may_have_panel(const Log *log, const char *panel, size_t length);
+
 #endif

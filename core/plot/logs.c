@@ -83,6 +83,8 @@ static bool read_header(Columns *c, Log *log, const char *line, size_t size, con
         if (name == FIELDS + LOG_LOSS && f.size > 7)
             snprintf(log->unit, sizeof log->unit, "%.*s", (int)f.size - 7, f.text + 6);
         step = step || name == STEP;
+        if (name >= FIELDS)
+            log->titles[name - FIELDS] = log->titled = true;
         c->name[c->count++] = name;
     }
     return step || fail(e, "%s is not the log of a run: its first line names no column 'step'", path);

@@ -29,7 +29,8 @@ typedef struct LogLine {
 typedef struct Log {
     LogLine *line;
     size_t count;
-    char unit[48]; /* of the losses: "bits/byte" */
+    char unit[48];                    /* of the losses: "bits/byte" */
+    bool titled, titles[LOG_COLUMNS]; /* whether its first line is there, and which columns it names */
 } Log;
 
 /* Reads the lines that are finished. Where steps come again, as in a log that was written by several processes, the

@@ -253,21 +253,51 @@ char *app_pictures(const char *run, Error *e)
     bool fine = folder || memory_error(e, "a path", strlen(run), 1);
     if (fine && is_link(folder))
         fine = fail(e, "%s is a symbolic link, which leads out of the run: say with --out where to draw", folder);
-    if (!fine || !folder_make(folder, e)) {
+    if (!fine) {
         memory_free(folder);
         folder = NULL;
     }
     return folder;
 }
 
+static bool begins_with(const char *path, const char *start)
+{
+    char line[16] = "";
+    FILE *file = fopen(path, "rb");
+    const size_t size = strlen(start), got = file ? fread(line, 1, size, file) : 0;
+    if (file)
+        fclose(file);
+    return got == size && !memcmp(line, start, size);
+}
+
+/* Whether a file is a run's or a sweep's own table, and not a picture's data of the same name. Out of memory: it is. */
+static bool is_table(const char *path)
+{
+    static const struct {
+        const char *name, *beside, *start; /* a copy elsewhere begins so; NULL: as data of pictures may, too */
+    } tables[] = {{"log.tsv", "config.json", "step\t"},
+                  {"sweep.tsv", "sweep.txt", "run\t"},
+                  {"vocabulary.tsv", "config.json", NULL},
+                  {"target.tsv", "config.json", NULL}};
+    const char *name = path_name(path);
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        if (strcmp(name, tables[i].name) != 0 || !file_exists(path))
+            continue;
+        Buffer other = {0};
+        buffer_print(&other, "%.*s%s", (int)(name - path), path, tables[i].beside);
+        const bool own = other.failed || file_exists(other.text) ||
+                         (tables[i].start && begins_with(path, tables[i].start));
+        buffer_free(&other);
+        return own;
+    }
+    return false;
+}
+
 /* Whether a file is one that this command reads, or a run's or a sweep's own table. */
 static bool is_source(const App *a, const char *path)
 {
-    static const char *const tables[] = {"log.tsv", "sweep.tsv", "vocabulary.tsv", "target.tsv"};
     const Options *o = a->command_line;
-    bool is = false;
-    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
-        is = is || (!strcmp(path_name(path), tables[i]) && file_exists(path));
+    bool is = is_table(path);
     for (size_t i = 0; !is && i < o->argument_count; i++)
         is = is_same_file(path, o->arguments[i]);
     for (size_t i = 0; !is && i < o->count; i++) {

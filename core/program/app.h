@@ -155,7 +155,7 @@ bool app_stored_weights(const App *a, Weights *w, Stream *s, Error *e);
 /* These weights alone. */
 bool app_open_weights(const App *a, const Kernels *k, Weights *w, Error *e);
 
-/* RUN/pictures, made where it is not there, to be freed with memory_free; NULL: an Error. */
+/* RUN/pictures, which need not be there yet, to be freed with memory_free; NULL: an Error. */
 char *app_pictures(const char *run, Error *e);
 
 /* Writes the data of a picture to picture->data, where they stay, and draws it; what gnuplot says although it drew goes

@@ -179,8 +179,12 @@ static char *data_path(const App *a, Error *e)
 {
     const char *out = file_of(a);
     char *folder = out ? NULL : app_pictures(a->run->path, e);
-    char *path = out ? path_between(out, "", ".tsv") : folder ? path_join(folder, "heads.tsv") : NULL;
-    if (!path && (out || folder))
+    if (!out && (!folder || !folder_make(folder, e))) {
+        memory_free(folder);
+        return NULL;
+    }
+    char *path = out ? path_between(out, "", ".tsv") : path_join(folder, "heads.tsv");
+    if (!path)
         memory_error(e, "a path", 1, 64);
     memory_free(folder);
     if (path && out && strcmp(path, out) == 0) {

@@ -26,6 +26,7 @@ typedef struct Plot {
     Log log[RUNS];
     size_t runs;
     char *out, *data; /* owned; out NULL: text on standard output */
+    char *folder;     /* owned: the run's for pictures, made when there is something to write; NULL: it is another */
     char *panels;     /* owned: "loss rate" */
     size_t curves;
     const Subject *subject; /* NULL: logs of runs */
@@ -76,10 +77,9 @@ static bool choose_files(Plot *p, Error *e)
         return app_misused(p->a);
     char name[32];
     snprintf(name, sizeof name, "%s.png", p->subject ? p->subject->name : "loss");
-    char *folder = asked.out || !p->runs ? memory_string(".") : app_pictures(p->run[0], e);
-    if (!folder)
-        return asked.out || !p->runs ? memory_error(e, "a path", 1, 64) : false;
-    char *file = asked.out ? memory_string(asked.out) : path_join(folder, name);
+    if (!asked.out && p->runs && !(p->folder = app_pictures(p->run[0], e)))
+        return false;
+    char *file = asked.out ? memory_string(asked.out) : path_join(p->folder ? p->folder : ".", name);
     bool fine = file || memory_error(e, "a path", 1, 64);
     p->data = fine ? path_between(file, "", ".tsv") : NULL;
     fine = fine && (p->data || memory_error(e, "a path", 1, strlen(file)));
@@ -89,7 +89,6 @@ static bool choose_files(Plot *p, Error *e)
         memory_free(file);
     else
         p->out = file;
-    memory_free(folder);
     return fine;
 }
 
@@ -122,19 +121,6 @@ static bool choose_panels(Plot *p, Error *e)
     return fine;
 }
 
-/* Whether a log has numbers of a panel. */
-static bool has_panel(const Log *log, const char *panel, size_t length)
-{
-    Buffer has = {0};
-    curve_panels(&has, log);
-    const char *found = has.size ? has.text : "";
-    while (*found && (strncmp(found, panel, length) != 0 || (found[length] && found[length] != ' ')))
-        found += strcspn(found, " ") + (found[strcspn(found, " ")] == ' ');
-    const bool is_there = *found;
-    buffer_free(&has);
-    return is_there;
-}
-
 static bool none_has(const Plot *p, const char *panel, size_t length, Error *e)
 {
     Buffer has = {0};
@@ -142,8 +128,11 @@ static bool none_has(const Plot *p, const char *panel, size_t length, Error *e)
     for (size_t i = 0; i < has.size; i++)
         if (has.text[i] == ' ')
             has.text[i] = ',';
-    fail(e, "the log of %s has no %.*s, only %s: choose with --what", p->run[0], (int)length, panel,
-         has.size ? has.text : "steps");
+    if (has.failed)
+        memory_error(e, "the names of panels", 1, 64);
+    else
+        fail(e, "the log of %s has no %.*s, only %s: choose with --what", p->run[0], (int)length, panel,
+             has.size ? has.text : "steps");
     buffer_free(&has);
     return false;
 }
@@ -155,8 +144,23 @@ static bool panels_are_there(const Plot *p, Error *e)
         const size_t length = strcspn(at, " ");
         bool is_there = strncmp(at, "loss", length) == 0;
         for (size_t i = 0; !is_there && i < p->runs; i++)
-            is_there = has_panel(&p->log[i], at, length);
+            is_there = curve_has_panel(&p->log[i], at, length);
         if (!is_there)
+            return none_has(p, at, length, e);
+        at += length;
+    }
+    return true;
+}
+
+/* Each panel is in some log, or may come. */
+static bool panels_may_come(const Plot *p, Error *e)
+{
+    for (const char *at = p->panels; *at; at += *at == ' ') {
+        const size_t length = strcspn(at, " ");
+        bool may_come = false;
+        for (size_t i = 0; !may_come && i < p->runs; i++)
+            may_come = curve_may_have_panel(&p->log[i], at, length);
+        if (!may_come)
             return none_has(p, at, length, e);
         at += length;
     }
@@ -204,6 +208,11 @@ static bool gather_data(Buffer *b, const Plot *p, const Legend *legend, Error *e
     return fine;
 }
 
+static bool write_picture(const Plot *p, const Picture *picture, const Buffer *data, Error *e)
+{
+    return (!p->folder || folder_make(p->folder, e)) && app_draw(p->a, picture, data, e);
+}
+
 static bool draw(Plot *p, Error *e)
 {
     static const char *const axes[] = {[OVER_STEP] = "step", [OVER_TOKENS] = "tokens", [OVER_TIME] = "time"};
@@ -224,7 +233,7 @@ static bool draw(Plot *p, Error *e)
     bool fine = gather_data(&data, p, &legend, e);
     if (fine && !p->out && o->watch && isatty(STDOUT_FILENO))
         fputs("\033[H\033[J", stdout); /* from the top of an empty window */
-    fine = fine && app_draw(p->a, &picture, &data, e);
+    fine = fine && write_picture(p, &picture, &data, e);
     buffer_free(&data);
     legend_free(&legend);
     return fine;
@@ -287,7 +296,7 @@ static bool draw_subject(Plot *p, Error *e)
     Picture picture = {
         .script = p->subject->script, .data = p->data, .out = p->out, .size = o->size, .terminal = o->terminal};
     memcpy(picture.more, d.more, sizeof picture.more);
-    fine = fine && app_draw(p->a, &picture, &d.data, e);
+    fine = fine && write_picture(p, &picture, &d.data, e);
     buffer_free(&d.data);
     return fine;
 }
@@ -320,13 +329,13 @@ static bool wait_for_more(Plot *p, bool *going, Error *e)
     return true;
 }
 
-/* Whether the first run's log has numbers of all panels: those of evaluations come late. */
+/* Whether the first run's log has numbers of all panels that it may ever have: those of evaluations come late. */
 static bool has_panels(const Plot *p)
 {
     bool all = true;
     for (const char *at = p->panels; all && *at; at += *at == ' ') {
         const size_t length = strcspn(at, " ");
-        all = has_panel(&p->log[0], at, length);
+        all = curve_has_panel(&p->log[0], at, length) || !curve_may_have_panel(&p->log[0], at, length);
         at += length;
     }
     return all;
@@ -341,7 +350,7 @@ static bool watch(Plot *p, Error *e)
     for (;;) {
         if (!read_logs(p, &empty, e) || (empty && last))
             return false;
-        if (!empty && !choose_panels(p, e))
+        if (!choose_panels(p, e) || !panels_may_come(p, e))
             return false;
         if (!empty && (last || has_panels(p)) && !draw(p, e))
             return stop_requested();
@@ -402,6 +411,7 @@ bool app_plot(App *a, Error *e)
     forget(&p);
     memory_free(p.out);
     memory_free(p.data);
+    memory_free(p.folder);
     memory_free(p.panels);
     return fine;
 }

@@ -5,6 +5,7 @@
 #include "tests/charlm/tiny.h"
 
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,8 +51,9 @@ START_TEST(what_no_log_has_is_refused_before_anything_is_written)
     refused(1, "has no accuracy, only loss,rate,norm,speed", "plot --run %s --what accuracy", run);
     refused(1, "has no bleu", "plot --run %s --what loss,bleu", run);
     char path[700];
-    snprintf(path, sizeof path, "%s/pictures/loss.tsv", run);
-    ck_assert(!file_exists(path));
+    snprintf(path, sizeof path, "%s/pictures", run);
+    refused(2, "--what 'lost'", "plot --run %s --what lost", run);
+    ck_assert(!folder_exists(path));
 }
 
 START_TEST(a_run_that_went_on_is_one_curve)
@@ -223,6 +225,48 @@ START_TEST(watching_a_run_shows_it_to_its_end)
     said_free(&s);
 }
 
+/* It would be waited for to the end of training, in vain. */
+START_TEST(watching_for_what_never_comes_is_refused_at_once)
+{
+    const char *run = trained("run", "");
+    Started training = command_start("train --resume %s --steps 100000000 --minutes 0.5 -q", run);
+    const struct timespec tenth = {0, 100 * 1000 * 1000};
+    for (int i = 0; i < 300 && !run_busy(run); i++)
+        nanosleep(&tenth, NULL);
+    refused(1, "has no accuracy, only loss,rate,norm,speed", "plot --run %s --watch --out - --what accuracy", run);
+    refused(1, "has no bleu", "plot --run %s --watch --out - --what loss,bleu", run);
+    ck_assert(run_busy(run));
+    kill(training.process, SIGINT);
+    Said s = command_end(&training);
+    said_free(&s);
+}
+
+/* Data of an earlier picture are; tables of a run and of a sweep are not. */
+START_TEST(a_picture_takes_the_place_of_its_own_data_alone)
+{
+    static const char *const names[] = {"vocabulary", "target", "sweep", "log"};
+    if (!can_draw("a_picture_takes_the_place_of_its_own_data_alone"))
+        return;
+    const char *run = trained("run", ""), *folder = fresh_path("pictures");
+    write_in(folder, "x", "", 0);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char name[40];
+        works("plot --run %s --out %s/%s.svg", run, folder, names[i]);
+        works("plot --run %s --out %s/%s.svg", run, folder, names[i]);
+        if (i == 2)
+            continue;
+        snprintf(name, sizeof name, "%s.tsv", names[i]);
+        if (i < 3)
+            write_in(run, name, "a\t1\n", 4);
+        refused(1, "would overwrite", "plot --run %s --out %s/%s.svg", run, run, names[i]);
+    }
+    write_in(folder, "sweep.tsv", "run\tseed\n", 9);
+    refused(1, "would overwrite", "plot --run %s --out %s/sweep.svg", run, folder);
+    write_in(folder, "sweep.tsv", "anything", 8);
+    write_in(folder, "sweep.txt", "", 0);
+    refused(1, "would overwrite", "plot --run %s --out %s/sweep.svg", run, folder);
+}
+
 START_TEST(a_schedule_is_drawn_before_anything_is_trained)
 {
     size_t size;
@@ -339,6 +383,8 @@ static const Test tests[] = {
     TEST(runs_of_a_law_show_it),
     TEST(watching_a_finished_run_shows_it_once),
     TEST_SLOW(watching_a_run_shows_it_to_its_end, 120),
+    TEST_SLOW(watching_for_what_never_comes_is_refused_at_once, 120),
+    TEST(a_picture_takes_the_place_of_its_own_data_alone),
     TEST(a_schedule_is_drawn_before_anything_is_trained),
     TEST_SLOW(a_model_its_data_and_its_options_are_drawn, 200),
     TEST_SLOW(what_cannot_be_drawn_is_said_in_a_line, 120),
