@@ -194,7 +194,7 @@ START_TEST(a_disk_that_gets_full_ends_all)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *run = fresh_path("full");
         command_processes(RANKS);
-        Started s = command_start("train --run %s " WORDS ENDLESS "--wait 60s --save-every 20 %s", run, cases[i].how);
+        Started s = command_start("train --run %s " WORDS ENDLESS "--wait 60s --save-every 100 %s", run, cases[i].how);
         expect_steps(&s, run, 3);
         fill_disk(run, cases[i].bytes);
         Said said = ended(&s, run);
