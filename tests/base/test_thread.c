@@ -55,24 +55,26 @@ static void meet(void *argument, size_t worker)
     s->seen[worker] = wrong;
 }
 
-/* A thread that has waited for long sleeps; once it was woken it is awake, for a while, and runs what comes. */
+/* A thread that has waited for long sleeps; once it was woken it is awake, for a while, and runs what comes. (With
+ * valgrind, which runs one thread at a time, nobody sees it awake.) */
 START_TEST(who_sleeps_is_woken_without_waiting_for_it)
 {
     Shared s = {0};
     Error e;
-    bool awake = true;
+    bool awake;
     if (processors_allowed() < 2)
         return; /* none waits awake */
     ck_done(pool_open(&s.pool, 2, false, &e), e);
     for (int k = 1; k <= 20; k++) {
+        awake = true;
         for (int i = 0; i < 100 && awake; i++) {
             clock_sleep(0.01);
             awake = pool_awake(s.pool);
         }
         ck_assert_msg(!awake, "it never sleeps");
-        for (double start = clock_seconds(); !awake && clock_seconds() < start + 5;)
+        for (double start = clock_seconds(); !awake && clock_seconds() < start + (test_is_fast() ? 0.01 : 5);)
             awake = pool_awake(s.pool);
-        ck_assert_msg(awake, "it never wakes");
+        ck_assert_msg(awake || test_is_fast(), "it never wakes");
         pool_run(s.pool, add_one, &s);
         ck_assert(s.seen[0] == k && s.seen[1] == k);
     }
