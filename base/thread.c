@@ -113,7 +113,7 @@ static void gate_wait(Gate *g, unsigned wanted, unsigned spins)
     }
 }
 
-/* Threads that sleep wait awake again, for a while. */
+/* Threads that sleep look at the number again, and if it is not there yet wait awake for a while. */
 static void gate_stir(Gate *g)
 {
     pthread_mutex_lock(&g->mutex);
@@ -125,11 +125,8 @@ static void gate_stir(Gate *g)
 static void gate_advance(Gate *g)
 {
     atomic_fetch_add(&g->value, 1);
-    if (!atomic_load(&g->sleepers))
-        return;
-    pthread_mutex_lock(&g->mutex);
-    pthread_cond_broadcast(&g->changed);
-    pthread_mutex_unlock(&g->mutex);
+    if (atomic_load(&g->sleepers))
+        gate_stir(g);
 }
 
 static void gate_open(Gate *g)

@@ -200,7 +200,8 @@ static bool stopped_by(pid_t child, int signal)
     return waitpid(child, &status, 0) == child && WIFSTOPPED(status) && WSTOPSIG(status) == signal;
 }
 
-/* Any processor can do that, and any emulator cannot: it is slow, but knows each instruction. */
+/* Steps through a child. It is slow, but every processor knows all of its own instructions. (In qemu nothing can be
+ * traced.) */
 static bool count(const Kernels *k, void (*operation)(Fixture *f))
 {
     size_t steps = 0;

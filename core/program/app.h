@@ -117,8 +117,10 @@ static inline bool app_misused(App *a)
 /* Where the data is, by --data or an option like it; NULL: it is built in. */
 const char *app_data(const App *a);
 
-/* Whether a new run's folder, which need not be there yet, is none of the folders all of whose files are data. */
+/* Whether a new run's folder, which need not be there yet, is in none of the folders all of whose files are data; and
+ * whether it is not in the one that this option names. */
 bool app_run_is_apart(App *a, const char *run, Error *e);
+bool app_is_apart(App *a, const char *run, const char *option, const char *folder, Error *e);
 
 /* Opens a run, --run's or --resume's, and takes over its options. */
 bool app_open_run(App *a, const char *path, bool to_write, Error *e);

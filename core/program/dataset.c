@@ -67,24 +67,28 @@ static bool is_met_in(const char *folder, const char *real)
     return met;
 }
 
-bool app_run_is_apart(App *a, const char *run, Error *e)
+bool app_is_apart(App *a, const char *run, const char *option, const char *folder, Error *e)
 {
     Buffer real = {0};
-    bool fine = true;
     add_real_path(run, &real);
-    if (real.failed)
-        fine = memory_error(e, "a path", strlen(run), 1);
+    bool fine = !real.failed || memory_error(e, "a path", strlen(run), 1);
+    if (fine && is_met_in(folder, real.text))
+        fine = fail(e,
+                    "the run %s would be in the folder of --%s %s, all files of which are data, and so would be the "
+                    "run's own: give another place with --run",
+                    run, option, folder) ||
+               app_misused(a);
+    buffer_free(&real);
+    return fine;
+}
+
+bool app_run_is_apart(App *a, const char *run, Error *e)
+{
+    bool fine = true;
     for (const char *const *name = a->kind->whole; fine && name && *name; name++) {
         const char *folder = path_of(a->command_line, *name);
-        if (folder && is_met_in(folder, real.text))
-            fine = fail(
-                       e,
-                       "the run %s would be in the folder of --%s %s, all files of which are data, and so would be the "
-                       "run's own: give another place with --run",
-                       run, *name, folder) ||
-                   app_misused(a);
+        fine = !folder || app_is_apart(a, run, *name, folder, e);
     }
-    buffer_free(&real);
     return fine;
 }
 

@@ -155,11 +155,10 @@ static bool is_apart(const Sweep *s, Error *e)
 {
     App *a = s->a;
     bool fine = true;
-    for (const char *const *name = a->kind->whole; name && *name; name++)
+    for (const char *const *name = a->kind->whole; fine && name && *name; name++)
         for (size_t i = 0; fine && i < s->plan.count; i++) {
             const char *data = plan_value(&s->plan.run[i], *name);
-            fine = !data ||
-                   (options_set(a->command_line, *name, data, FROM_CONFIG, e) && app_run_is_apart(a, s->folder, e));
+            fine = !data || app_is_apart(a, s->folder, *name, data, e);
         }
     return fine;
 }

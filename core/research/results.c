@@ -242,7 +242,7 @@ static bool find_unit(Results *r, size_t first, const char *path, Error *e)
     buffer_free(&beside);
     const bool known = log.unit[0] && (!first || r->run[first - 1].log.unit[0]);
     for (size_t i = known ? first : 0; i < r->count; i++)
-        memcpy(r->run[i].log.unit, known ? log.unit : "", known ? sizeof log.unit : 1);
+        snprintf(r->run[i].log.unit, sizeof log.unit, "%s", known ? log.unit : "");
     log_free(&log);
     return true;
 }

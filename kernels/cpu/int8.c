@@ -2,8 +2,8 @@
  *
  * w is rounded and packed in panels of two vectors of columns: [units along I, INT8_PANEL]. A unit of 32 bits is four
  * numbers where the processor multiplies four at once and adds them up (VNNI, SDOT), else two numbers of 16 bits. For
- * VNNI w is unsigned, w + 128, so 128 times the sum of x's row is subtracted at the end. Packed weights that do not change are
- * kept by the stream. Sums are exact, so they do not depend on the team. */
+ * VNNI w is unsigned, w + 128, so 128 times the sum of x's row is subtracted at the end. Packed weights that do not
+ * change are kept by the stream. Sums are exact, so they do not depend on the team. */
 
 #if defined __x86_64__
 #include <immintrin.h>
