@@ -125,8 +125,10 @@ START_TEST(of_several_files_that_in_the_fewest_folders_is_taken)
     folder_now = test_folder();
     put("set/train.en", english);
     put("set/train.de", german);
-    put("set/old/train.en", "x");
+    put("set/old/train.en", "x"); /* read before the chosen ones */
     put("set/old/train.de", "y");
+    put("set/version_1/train.en", "x"); /* and after them */
+    put("set/version_1/train.de", "y");
     put("set/a/b/test.en", "deep");
     put("set/a/b/test.de", "tief");
     put("set/z/test.en", "shallow");
@@ -139,7 +141,7 @@ START_TEST(of_several_files_that_in_the_fewest_folders_is_taken)
     expect_line(&s, SPLIT_TEST, SOURCE, 0, "shallow");
     sentences_close(&s);
     if (text_reads_archives()) {
-        ck_assert(shell("tar cf it.tar -C set old a z ./train.en ./train.de"));
+        ck_assert(shell("tar cf it.tar -C set old version_1 a z ./train.en ./train.de"));
         o = source_at("it.tar");
         s = opened(&o);
         expect_four(&s, SPLIT_TRAIN);
